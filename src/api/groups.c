@@ -181,9 +181,9 @@ int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu
 
 /* --- claims ------------------------------------------------------------------------------------------------------- */
 
-static int choose(const struct nvtaskset_group *group, const struct nvtaskset_claim *claim, enum strategy strategy,
-                  const struct segment_revision *taken, const struct segment_revision *before,
-                  struct segment_partition *chosen, struct error *error)
+static int choose_tpcs(const struct nvtaskset_group *group, const struct nvtaskset_claim *claim, enum strategy strategy,
+                       const struct segment_revision *taken, const struct segment_revision *before,
+                       struct segment_partition *chosen, struct error *error)
 {
 	static const struct tpcset none;
 	const struct topology *model = api_gpu(group->topology, claim->gpu, error);
@@ -220,7 +220,7 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 	for (size_t i = 0; result == 0 && i < count; i++) {
 		struct segment_partition partition;
 
-		result = choose(group, &claims[i], strategy, &taken, &before, &partition, error);
+		result = choose_tpcs(group, &claims[i], strategy, &taken, &before, &partition, error);
 		if (result == 0 && !revision_find_partition(&before, partition.pci))
 			result = revision_put(&chosen, &partition, error);
 	}

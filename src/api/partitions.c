@@ -201,7 +201,8 @@ static int read_given(struct nvtaskset_partition *partition, struct api_given *g
 	}
 API_READERS(READER)
 
-static int change(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
+static int change_partition(struct nvtaskset_partition *partition, const struct segment_revision *wanted,
+                            struct error *error)
 {
 	return editor_follow(&partition->editor, error) < 0 ||
 	               api_check_time(partition->editor.pid, wanted, error) < 0
@@ -217,7 +218,7 @@ static int change(struct nvtaskset_partition *partition, const struct segment_re
                                                                                                 \
 		return api_want(&wanted, setting, inside_error(error), API_TEXT text) < 0       \
 		               ? -1                                                             \
-		               : change(partition, &wanted, inside_error(error));               \
+		               : change_partition(partition, &wanted, inside_error(error));               \
 	}
 API_SETTERS(SETTER)
 

@@ -62,7 +62,7 @@ void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher)
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
 /* Unknown times are left out. */
-static void add(struct gpu_sum *sum, const struct monitor_gpu *came)
+static void add_gpu(struct gpu_sum *sum, const struct monitor_gpu *came)
 {
 	sum->is_listed = true;
 	sum->is_known = came->is_time_known;
@@ -88,7 +88,7 @@ static void add_times(struct nvtaskset_watcher *watcher, const struct monitor_ti
 		watcher->gpus[gpu].gaps = 0;
 		for (unsigned int i = 0; i < times->gpu_count; i++) {
 			if (pci_address_equal(times->gpus[i].pci, list->gpus[gpu].pci))
-				add(&watcher->gpus[gpu], &times->gpus[i]);
+				add_gpu(&watcher->gpus[gpu], &times->gpus[i]);
 		}
 	}
 	function_sums_add(&watcher->functions, times);

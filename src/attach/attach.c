@@ -60,7 +60,7 @@ static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thr
 }
 
 /* If we did not see the result, the segment shows whether the library was loaded, to avoid a second loading. */
-static enum outcome load(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
+static enum outcome load_into(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
 	enum outcome outcome = OUTCOME_FAILED;
 	int result = attach_load_library(task->library, borrowed);
@@ -158,7 +158,7 @@ static int load_locked(pid_t pid, const char *path, const char *argument, struct
 
 	if (result < 0)
 		return -1;
-	const struct task task = {.room = attach_library_room(&library), .run = load, .library = &library};
+	const struct task task = {.room = attach_library_room(&library), .run = load_into, .library = &library};
 
 	result = target_check_file_limit(pid, "our library", library.size, error);
 	if (result == 0)

@@ -65,7 +65,7 @@ static enum thread_rank rank_of(const struct target *target, pid_t thread)
 	return rank;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b)
 {
 	const struct thread_candidate *left = a, *right = b;
 
@@ -112,7 +112,7 @@ size_t threads_choose(const struct target *target, struct thread_candidate **thr
 	if (directory && !moment_loader_is_busy(target))
 		count = list(target, directory, threads);
 	if (count > 0)
-		qsort(*threads, count, sizeof **threads, compare);
+		qsort(*threads, count, sizeof **threads, compare_ranks);
 	if (directory)
 		closedir(directory);
 	return count;

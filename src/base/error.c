@@ -55,7 +55,7 @@ static enum nvtaskset_error_code code_of(int system_error)
 }
 
 /* Puts the text in, followed by the text of an errno other than 0. */
-static void put(struct error *error, int system_error, const char *format, va_list arguments)
+static void put_text(struct error *error, int system_error, const char *format, va_list arguments)
 {
 	int saved = errno;
 
@@ -75,7 +75,7 @@ void error_fill(struct error *error, enum nvtaskset_error_code code, const char 
 
 	va_start(arguments, format);
 	if (error) {
-		put(error, 0, format, arguments);
+		put_text(error, 0, format, arguments);
 		error->code = code;
 		error->system_error = 0;
 	}
@@ -90,7 +90,7 @@ void error_fill_errno(struct error *error, const char *format, ...)
 	if (error) {
 		error->code = code_of(errno);
 		error->system_error = errno;
-		put(error, errno, format, arguments);
+		put_text(error, errno, format, arguments);
 	}
 	va_end(arguments);
 }
@@ -101,7 +101,7 @@ void error_reword(struct error *error, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	put(&new, 0, format, arguments);
+	put_text(&new, 0, format, arguments);
 	va_end(arguments);
 	*error = new;
 }

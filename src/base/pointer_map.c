@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const void **at(const struct pointer_map *map, size_t size, size_t place)
+static const void **key_at(const struct pointer_map *map, size_t size, size_t place)
 {
 	return (const void **)((char *)map->structs + place * size);
 }
@@ -15,9 +15,9 @@ static const void **locate(const struct pointer_map *map, size_t size, const voi
 {
 	size_t place = (size_t)((uint64_t)(uintptr_t)pointer * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (map->room - 1);
 
-	while (*at(map, size, place) && *at(map, size, place) != pointer)
+	while (*key_at(map, size, place) && *key_at(map, size, place) != pointer)
 		place = (place + 1) & (map->room - 1);
-	return at(map, size, place);
+	return key_at(map, size, place);
 }
 
 void *pointer_map_find(const struct pointer_map *map, size_t size, const void *pointer)
@@ -35,8 +35,8 @@ static bool grow(struct pointer_map *map, size_t size)
 	if (!larger.structs)
 		return false;
 	for (size_t i = 0; i < map->room; i++) {
-		if (*at(map, size, i))
-			memcpy(locate(&larger, size, *at(map, size, i)), at(map, size, i), size);
+		if (*key_at(map, size, i))
+			memcpy(locate(&larger, size, *key_at(map, size, i)), key_at(map, size, i), size);
 	}
 	free(map->structs);
 	*map = larger;

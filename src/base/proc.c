@@ -244,7 +244,7 @@ void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT])
 }
 
 /* The blank in front of a field; NULL without the field. */
-static const char *find(const char *text, int number)
+static const char *blank_before(const char *text, int number)
 {
 	const char *at = strrchr(text, ')');
 
@@ -255,14 +255,14 @@ static const char *find(const char *text, int number)
 
 char proc_stat_state(const char *text)
 {
-	const char *at = find(text, STAT_STATE);
+	const char *at = blank_before(text, STAT_STATE);
 
 	return at ? at[1] : '\0';
 }
 
 uint64_t proc_stat_field(const char *text, int number)
 {
-	const char *at = find(text, number);
+	const char *at = blank_before(text, number);
 
 	return at ? strtoull(at, NULL, 10) : 0;
 }

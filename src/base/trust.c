@@ -20,18 +20,18 @@ struct way {
 	uid_t top;           /* the owner of / */
 };
 
-static int look(struct way *way)
+static int read_status(struct way *way)
 {
 	return lstat(way->at[0] ? way->at : "/", &way->status);
 }
 
-static int begin(struct way *way, const char *path, struct error *error)
+static int begin_way(struct way *way, const char *path, struct error *error)
 {
 	*way = (struct way){.links = 0};
 	if (path[0] != '/' || strlen(path) >= sizeof way->rest)
 		return error_set(error, "%.200s: not an absolute path, or too long", path);
 	strcpy(way->rest, path);
-	if (look(way) < 0)
+	if (read_status(way) < 0)
 		return error_set_errno(error, "/");
 	way->top = way->status.st_uid;
 	return 0;
@@ -51,7 +51,7 @@ static void go_up(struct way *way)
 }
 
 /* The link's target comes first, then the rest. */
-static int follow(struct way *way)
+static int follow_link(struct way *way)
 {
 	char target[PATH_MAX];
 	size_t rest = strlen(way->rest);
@@ -74,7 +74,7 @@ static int follow(struct way *way)
 
 static int step(struct way *way)
 {
-	if (S_ISLNK(way->status.st_mode) && follow(way) < 0)
+	if (S_ISLNK(way->status.st_mode) && follow_link(way) < 0)
 		return -1;
 
 	const char *name = way->rest + strspn(way->rest, "/");
@@ -89,7 +89,7 @@ static int step(struct way *way)
 	else if (length > 0 && !(length == 1 && name[0] == '.'))
 		sprintf(way->at + before, "/%.*s", (int)length, name);
 	memmove(way->rest, name + length, strlen(name + length) + 1);
-	return look(way);
+	return read_status(way);
 }
 
 /* Makes a directory if the name does not exist. */
@@ -102,7 +102,7 @@ static int step_or_make(struct way *way)
 		if (result == 0 && geteuid() == 0)
 			result = chmod(way->at, 0755);
 		if (result == 0 || errno == EEXIST)
-			result = look(way);
+			result = read_status(way);
 	}
 	return result;
 }
@@ -138,7 +138,7 @@ static int judge(const struct way *way, uid_t user, enum trust trust, struct err
 int trust_check(const char *path, uid_t user, enum trust trust, struct error *error)
 {
 	struct way way;
-	int result = begin(&way, path, error);
+	int result = begin_way(&way, path, error);
 	bool there = true;
 
 	if (result == 0)
@@ -160,7 +160,7 @@ int trust_check(const char *path, uid_t user, enum trust trust, struct error *er
 int trust_make_directory(const char *path, char real[PATH_MAX], struct error *error)
 {
 	struct way way;
-	int result = begin(&way, path, error);
+	int result = begin_way(&way, path, error);
 
 	if (result == 0)
 		result = judge(&way, geteuid(), TRUST_NOW, error);
@@ -186,7 +186,7 @@ static bool is_closed(const struct stat *status)
 int trust_check_open(const char *path, struct error *error)
 {
 	struct way way;
-	int result = begin(&way, path, error);
+	int result = begin_way(&way, path, error);
 
 	while (result == 0 && !is_closed(&way.status) && !is_over(&way))
 		result = step(&way) < 0 ? error_set_errno(error, "%.200s", way.at) : 0;

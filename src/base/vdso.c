@@ -14,16 +14,16 @@ struct image {
 	uint64_t first; /* the address of the first byte in the file's own terms */
 };
 
-static const void *at(const struct image *image, uint64_t address, size_t size)
+static const void *part_at(const struct image *image, uint64_t address, size_t size)
 {
 	uint64_t offset = address - image->first;
 
 	return offset <= image->size && size <= image->size - offset ? image->bytes + offset : NULL;
 }
 
-static bool take(const struct image *image, uint64_t address, void *into, size_t size)
+static bool take_value(const struct image *image, uint64_t address, void *into, size_t size)
 {
-	const void *bytes = at(image, address, size);
+	const void *bytes = part_at(image, address, size);
 
 	if (bytes)
 		memcpy(into, bytes, size);
@@ -33,13 +33,13 @@ static bool take(const struct image *image, uint64_t address, void *into, size_t
 static bool find_header(const struct image *page, uint32_t type, Elf64_Phdr *found)
 {
 	Elf64_Ehdr header;
-	bool is_found = false, is_file = take(page, 0, &header, sizeof header) &&
+	bool is_found = false, is_file = take_value(page, 0, &header, sizeof header) &&
 	                                 memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
 	                                 header.e_ident[EI_CLASS] == ELFCLASS64 &&
 	                                 header.e_phentsize == sizeof *found;
 
 	for (unsigned int i = 0; is_file && !is_found && i < header.e_phnum; i++)
-		is_found = take(page, header.e_phoff + i * sizeof *found, found, sizeof *found) &&
+		is_found = take_value(page, header.e_phoff + i * sizeof *found, found, sizeof *found) &&
 		           found->p_type == type;
 	return is_found;
 }
@@ -54,7 +54,7 @@ static struct tables find_tables(const struct image *image, uint64_t dynamic)
 	struct tables tables = {.symbols = 0};
 	Elf64_Dyn entry;
 
-	for (uint64_t next = dynamic; take(image, next, &entry, sizeof entry) && entry.d_tag != DT_NULL;
+	for (uint64_t next = dynamic; take_value(image, next, &entry, sizeof entry) && entry.d_tag != DT_NULL;
 	     next += sizeof entry) {
 		if (entry.d_tag == DT_SYMTAB)
 			tables.symbols = entry.d_un.d_ptr;
@@ -69,12 +69,13 @@ static const void *find_symbol(const struct image *image, struct tables tables, 
 	const void *found = NULL;
 	Elf64_Sym symbol;
 
-	for (uint64_t next = tables.symbols; !found && next < tables.names && take(image, next, &symbol, sizeof symbol);
+	for (uint64_t next = tables.symbols; !found && next < tables.names && take_value(image, next, &symbol,
+	                                                                                 sizeof symbol);
 	     next += sizeof symbol) {
-		const void *entry = at(image, tables.names + symbol.st_name, strlen(name) + 1);
+		const void *entry = part_at(image, tables.names + symbol.st_name, strlen(name) + 1);
 
 		if (symbol.st_shndx != SHN_UNDEF && entry && memcmp(entry, name, strlen(name) + 1) == 0)
-			found = at(image, symbol.st_value, 1);
+			found = part_at(image, symbol.st_value, 1);
 	}
 	return found;
 }

@@ -100,7 +100,7 @@ static struct qmd_mask present_on(const struct topology *topology)
 	return mask;
 }
 
-static void load(void)
+static void load_topologies(void)
 {
 	struct error error;
 
@@ -131,7 +131,7 @@ void gpus_prepare(void)
 		return;
 	find_visible(&visible);
 	shown = &visible;
-	pthread_once(&prepared, load);
+	pthread_once(&prepared, load_topologies);
 	shown = NULL;
 }
 
@@ -145,7 +145,7 @@ bool gpus_some_before_hopper(void)
 	return some;
 }
 
-static struct gpu *find(struct pci_address pci)
+static struct gpu *find_gpu(struct pci_address pci)
 {
 	struct gpu *found = NULL;
 
@@ -161,12 +161,12 @@ struct gpu *gpus_of_device(CUdevice device)
 	struct pci_address pci;
 
 	gpus_prepare();
-	struct gpu *found = find_pci(device, &pci) ? find(pci) : NULL;
+	struct gpu *found = find_pci(device, &pci) ? find_gpu(pci) : NULL;
 
 	return found ? found : unknown_gpu;
 }
 
 const struct gpu *gpus_at(struct pci_address pci)
 {
-	return atomic_load_explicit(&is_loaded, memory_order_acquire) ? find(pci) : NULL;
+	return atomic_load_explicit(&is_loaded, memory_order_acquire) ? find_gpu(pci) : NULL;
 }

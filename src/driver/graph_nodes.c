@@ -36,7 +36,7 @@ static struct conditional *find_graph(CUgraph graph)
 static void forget_graph(CUgraph graph);
 
 /* Also the nodes in the bodies. */
-static void forget(struct conditional *conditional)
+static void forget_conditional(struct conditional *conditional)
 {
 	table_remove(&by_node, &conditional->node_entry);
 	table_remove(&by_graph, &conditional->graph_entry);
@@ -48,7 +48,7 @@ static void forget(struct conditional *conditional)
 static void forget_graph(CUgraph graph)
 {
 	for (struct conditional *in_it = find_graph(graph); in_it; in_it = find_graph(graph))
-		forget(in_it);
+		forget_conditional(in_it);
 }
 
 void graph_bodies_forget_node(CUgraphNode node)
@@ -57,7 +57,7 @@ void graph_bodies_forget_node(CUgraphNode node)
 	struct conditional *known = find_node(node);
 
 	if (known)
-		forget(known);
+		forget_conditional(known);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -183,7 +183,7 @@ bool graph_nodes_can_be_kernel(CUgraphNode node)
 
 /* --- lists ------------------------------------------------------------------------------------------------------- */
 
-static bool add(struct graph_nodes *nodes, CUgraphNode node)
+static bool add_node(struct graph_nodes *nodes, CUgraphNode node)
 {
 	if (nodes->count == nodes->room) {
 		size_t room = nodes->room ? 2 * nodes->room : 16;
@@ -209,7 +209,7 @@ static bool collect(CUgraphNode node, int type, void *data)
 		nodes->out_of_reach++;
 	else if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
 	         type == CU_GRAPH_NODE_TYPE_MEMSET)
-		done = add(nodes, node);
+		done = add_node(nodes, node);
 	return done;
 }
 

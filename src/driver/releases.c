@@ -122,7 +122,7 @@ static struct counts_place *have_registered(CUcontext context, const struct gpu 
 	return place;
 }
 
-static bool prepare(struct releases *releases, const struct gpu *gpu, CUdeviceptr address)
+static bool prepare_releases(struct releases *releases, const struct gpu *gpu, CUdeviceptr address)
 {
 	bool done = true;
 
@@ -205,7 +205,7 @@ static enum counts_gap obstacle(CUcontext context, const struct gpu *gpu)
 }
 
 /* The context's releases; without memory the place is NULL. */
-static struct releases *make(CUcontext context, const struct gpu *gpu)
+static struct releases *make_releases(CUcontext context, const struct gpu *gpu)
 {
 	CUdeviceptr address = 0;
 	enum counts_gap gap = obstacle(context, gpu);
@@ -217,7 +217,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
 	} else {
 		releases->place = place;
-		releases->are_ready = address != 0 && prepare(releases, gpu, address);
+		releases->are_ready = address != 0 && prepare_releases(releases, gpu, address);
 		if (!releases->are_ready)
 			counts_note_gap(place, gap == COUNTS_GAP_COUNT ? COUNTS_REFUSED : gap);
 		else
@@ -230,7 +230,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 
 void releases_context_created(CUcontext context)
 {
-	if (is_on && !contexts_set_releases(context, make(context, contexts_gpu(context))))
+	if (is_on && !contexts_set_releases(context, make_releases(context, contexts_gpu(context))))
 		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
 }
 

@@ -290,7 +290,7 @@ static void replace_for_first(void **table)
 }
 
 /* Replaces entries in the read-only table. -1 with errno. */
-static int change(void **table, void replace(void **table))
+static int change_table(void **table, void replace(void **table))
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	char *start = (char *)((uintptr_t)table / page * page);
@@ -311,7 +311,7 @@ int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id
 	real.enable = (slot_enable *)table[SLOT_ENABLE];
 	real.enable_domain = (slot_enable_domain *)table[SLOT_ENABLE_DOMAIN];
 	real.declare_feature = (slot_declare_feature *)table[SLOT_DECLARE_FEATURE];
-	if (change(table, replace_for_others) < 0)
+	if (change_table(table, replace_for_others) < 0)
 		return error_set_errno(error, "the driver's callback table cannot be shared with profilers");
 	return 0;
 }
@@ -320,5 +320,5 @@ int slot_wait(void **table, void (*may_be_free)(void))
 {
 	first.unsubscribe = (slot_unsubscribe *)table[SLOT_UNSUBSCRIBE];
 	first.may_be_free = may_be_free;
-	return change(table, replace_for_first);
+	return change_table(table, replace_for_first);
 }

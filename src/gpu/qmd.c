@@ -476,7 +476,7 @@ static inline const struct qmd_place *place_in(const struct qmd_release *release
 	return found;
 }
 
-static inline enum qmd_release_outcome look(const struct qmd_place *place, const void *qmd)
+static inline enum qmd_release_outcome look_at_slot(const struct qmd_place *place, const void *qmd)
 {
 	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
 
@@ -488,7 +488,7 @@ static inline enum qmd_release_outcome look(const struct qmd_place *place, const
 
 enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
 {
-	return look(place_in(release, qmd), qmd);
+	return look_at_slot(place_in(release, qmd), qmd);
 }
 
 static inline void store_at(const struct qmd_place *place, void *qmd, struct qmd_saved_slot slot)
@@ -502,7 +502,7 @@ static inline void store_at(const struct qmd_place *place, void *qmd, struct qmd
 __attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
 {
 	const struct qmd_place *place = place_in(release, qmd);
-	enum qmd_release_outcome outcome = look(place, qmd);
+	enum qmd_release_outcome outcome = look_at_slot(place, qmd);
 
 	if (outcome == QMD_RELEASES)
 		store_at(place, qmd, written_by(release, place));

@@ -168,7 +168,7 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void decide(struct launch *launch)
+static __attribute__((noinline)) void decide_launch(struct launch *launch)
 {
 	/* First: after a change from here on, the next launch is decided anew. */
 	uint64_t epoch = epoch_now(), edits = epoch_of_edits();
@@ -238,7 +238,7 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 		if (launch->frame.recent.is_stamped)
 			stamp_as_before(launch);
 	} else {
-		decide(launch);
+		decide_launch(launch);
 	}
 }
 
@@ -267,7 +267,7 @@ static __attribute__((noinline)) void count_as_before(struct launch *launch)
 __attribute__((hot)) void launch_upload(struct launch *launch)
 {
 	if (__builtin_expect(!is_as_before(&launch->frame.recent, launch->context), 0))
-		decide(launch);
+		decide_launch(launch);
 	else if (launch->frame.recent.disable)
 		disable_as_before(launch);
 	else

@@ -154,7 +154,7 @@ static struct account *find_known(struct pci_address pci)
 	return found;
 }
 
-static struct account *find(struct pci_address pci, CUdevice device)
+static struct account *find_account(struct pci_address pci, CUdevice device)
 {
 	pthread_mutex_lock(&lock);
 	open_book();
@@ -177,7 +177,7 @@ struct account *account_of_device(CUdevice device)
 	bool is_known = device >= 0 && driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
 	                pci_address_parse(&pci, text, NULL) == 0;
 
-	return is_known ? find(pci, device) : NULL;
+	return is_known ? find_account(pci, device) : NULL;
 }
 
 /* Of a GPU whose topology is known, the driver is asked once. */

@@ -322,7 +322,7 @@ static void context_made(const struct call *call)
 		overhead_context_made(call->frame->memory.account);
 }
 
-static void look(const struct call *call)
+static void count_anew(const struct call *call)
 {
 	struct account *account = account_of_call(call);
 
@@ -401,7 +401,7 @@ static const struct way *way_of(int id)
 	static const struct way change_of_pool = {nothing, pool_changed, nothing};
 	static const struct way trimming_of_graphs = {nothing, graphs_trimmed, nothing};
 	static const struct way context = {context_begins, context_made, nothing};
-	static const struct way drivers_own = {nothing, look, nothing};
+	static const struct way drivers_own = {nothing, count_anew, nothing};
 	static const struct way rest = {nothing, say_free, nothing};
 	static const struct way total = {nothing, say_total, nothing};
 

@@ -37,7 +37,7 @@ static __thread struct {
 } before __attribute__((tls_model("initial-exec")));
 
 /* NULL if there are too many. */
-static struct overhead *find(struct account *account)
+static struct overhead *find_overhead(struct account *account)
 {
 	struct overhead *found = NULL;
 
@@ -54,7 +54,7 @@ static struct overhead *find(struct account *account)
 static uint64_t others_of(struct account *account)
 {
 	pthread_mutex_lock(&lock);
-	const struct overhead *overhead = find(account);
+	const struct overhead *overhead = find_overhead(account);
 	uint64_t bytes = account_bytes(account) - (overhead ? overhead->bytes : 0);
 
 	pthread_mutex_unlock(&lock);
@@ -62,7 +62,7 @@ static uint64_t others_of(struct account *account)
 }
 
 /* False if the kernel driver does not answer. */
-static bool ask(struct account *account, struct moment *moment)
+static bool ask_kernel(struct account *account, struct moment *moment)
 {
 	moment->others = others_of(account);
 	moment->managed = holdings_managed(account);
@@ -73,7 +73,7 @@ static bool ask(struct account *account, struct moment *moment)
 static void count_between(struct account *account, uint64_t least, uint64_t most)
 {
 	pthread_mutex_lock(&lock);
-	struct overhead *overhead = find(account);
+	struct overhead *overhead = find_overhead(account);
 
 	if (overhead) {
 		uint64_t bytes = min_u64(max_u64(overhead->bytes, least), most);
@@ -104,7 +104,7 @@ static void count_by_difference(struct account *account, const struct moment *mo
 static uint64_t last_look(struct account *account)
 {
 	pthread_mutex_lock(&lock);
-	const struct overhead *overhead = find(account);
+	const struct overhead *overhead = find_overhead(account);
 	uint64_t time = overhead ? overhead->looked_ns : UINT64_MAX;
 
 	pthread_mutex_unlock(&lock);
@@ -116,14 +116,14 @@ void overhead_context_begins(struct account *account)
 	struct moment moment;
 
 	before.is_first = last_look(account) == 0;
-	before.free = before.is_first && ask(account, &moment) ? moment.memory.free : 0;
+	before.free = before.is_first && ask_kernel(account, &moment) ? moment.memory.free : 0;
 }
 
 void overhead_context_made(struct account *account)
 {
 	struct moment moment;
 
-	if (!before.is_first || !ask(account, &moment))
+	if (!before.is_first || !ask_kernel(account, &moment))
 		return;
 	if (moment.memory.of_process > 0)
 		overhead_look(account, true);
@@ -139,7 +139,7 @@ bool overhead_look(struct account *account, bool now)
 	uint64_t number, then, last = now ? 0 : last_look(account);
 	bool is_due = now || (last != UINT64_MAX && process_clock_ns() - last >= BETWEEN_LOOKS_NS);
 	bool asks = is_due && memory_is_quiet(&number);
-	bool is_told = asks && ask(account, &moment) && moment.memory.of_process > 0;
+	bool is_told = asks && ask_kernel(account, &moment) && moment.memory.of_process > 0;
 
 	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, &moment);

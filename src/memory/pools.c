@@ -35,7 +35,7 @@ static bool is_of_graphs(const struct pool *pool)
 }
 
 /* An attribute of the pool, whose number differs for a pool for graphs. 0 if the driver does not tell. */
-static uint64_t ask(const struct pool *pool, int of_pool, int of_graphs)
+static uint64_t ask_driver(const struct pool *pool, int of_pool, int of_graphs)
 {
 	CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 	uint64_t bytes = 0;
@@ -49,7 +49,7 @@ static uint64_t ask(const struct pool *pool, int of_pool, int of_graphs)
 
 static uint64_t used(const struct pool *pool)
 {
-	return ask(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+	return ask_driver(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
 }
 
 static void trim(const struct pool *pool)
@@ -107,7 +107,8 @@ static bool change(const void *key, uint64_t asked_more, bool obeys)
 
 	for (pool = copy_of(key); outcome == OUTDATED && pool.account; pool = copy_of(key)) {
 		uint64_t asked = pool.asked + asked_more;
-		uint64_t now = ask(&pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+		uint64_t now = ask_driver(&pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+		                          CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
 
 		outcome = replace(&pool, max_u64(now, in_pieces(used(&pool) + asked)), asked, obeys);
 	}

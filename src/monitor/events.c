@@ -12,7 +12,7 @@
 #define LOOKS_OF_SCAN (TIMESTAMPS_CELLS / 64)
 
 /* Without memory, the kernel gets no time. */
-static void keep(struct monitor *monitor, const struct watched_event *found)
+static void keep_event(struct monitor *monitor, const struct watched_event *found)
 {
 	if (monitor->found_count == MONITOR_EVENTS_MOST || !purse_pay(monitor->editor.segment.purse, 1)) {
 		found->ring->gpu->taken.lost++;
@@ -43,8 +43,8 @@ static void on_event(const struct timestamps_event *event, void *data)
 	bool could_see = event->was_looked_at && event->launched_ns < scan->ring->scanned_at;
 
 	if (event->state != TIMESTAMPS_RUNNING || scan->keeps_running)
-		keep(scan->monitor,
-		     &(const struct watched_event){
+		keep_event(scan->monitor,
+		           &(const struct watched_event){
 			 .ring = scan->ring,
 			 .event = *event,
 			 .unseen = could_see ? scan->ring->scanned_at : 0,

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static struct monitor_function *find(const struct function_sums *sums, unsigned int place)
+static struct monitor_function *find_function(const struct function_sums *sums, unsigned int place)
 {
 	unsigned int number = 0;
 
@@ -12,7 +12,7 @@ static struct monitor_function *find(const struct function_sums *sums, unsigned 
 }
 
 /* NULL if there is no memory. */
-static struct monitor_function *add(struct function_sums *sums, unsigned int place)
+static struct monitor_function *add_function(struct function_sums *sums, unsigned int place)
 {
 	struct function_sum *more = realloc(sums->list, (sums->count + 1) * sizeof *more);
 
@@ -29,10 +29,10 @@ void function_sums_add(struct function_sums *sums, const struct monitor_times *t
 	for (unsigned int i = 0; i < times->function_count; i++) {
 		const struct monitor_function *came = &times->functions[i];
 		bool has_run = came->instances > 0 || came->durations.count > 0;
-		struct monitor_function *sum = has_run ? find(sums, i) : NULL;
+		struct monitor_function *sum = has_run ? find_function(sums, i) : NULL;
 
 		if (has_run && !sum)
-			sum = add(sums, i);
+			sum = add_function(sums, i);
 		if (sum) {
 			sum->name = came->name;
 			sum->instances += came->instances;

@@ -25,7 +25,7 @@ static uint64_t oldest(const struct loans *loans)
 }
 
 /* The number of the first launch at this time, or later. The list is in the order of launches, or nearly. */
-static uint64_t find(const struct loans *loans, uint64_t time)
+static uint64_t find_launch(const struct loans *loans, uint64_t time)
 {
 	uint64_t first = oldest(loans), end = loans->count;
 
@@ -42,7 +42,7 @@ static uint64_t find(const struct loans *loans, uint64_t time)
 
 uint64_t loans_wait(const struct loans *loans, const struct loan_launch *lender)
 {
-	uint64_t number = find(loans, lender->launched_ns), until = lender->launched_ns;
+	uint64_t number = find_launch(loans, lender->launched_ns), until = lender->launched_ns;
 
 	for (int i = 0; i < LOANS_IN_FLIGHT && number-- > oldest(loans); i++) {
 		const struct loan_launch *borrowed = &loans->list[number % LOANS_MAX];

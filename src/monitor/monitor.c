@@ -255,7 +255,7 @@ static int renew(struct monitor *monitor, struct error *error)
 	return 0;
 }
 
-static int begin(struct monitor *monitor, struct error *error)
+static int begin_look(struct monitor *monitor, struct error *error)
 {
 	monitor->user = proc_status(monitor->editor.pid, "Uid:", UINT64_MAX);
 	if (!monitor_take_memory(monitor, sizeof *monitor) || !monitor_functions_add(monitor, NULL))
@@ -276,7 +276,7 @@ struct monitor *monitor_begin(pid_t pid, struct purse *purse, struct error *erro
 	} else if (editor_open(&monitor->editor, pid, purse, error) != SEGMENT_FOUND) {
 		free(monitor);
 		monitor = NULL;
-	} else if (begin(monitor, error) < 0) {
+	} else if (begin_look(monitor, error) < 0) {
 		monitor_end(monitor);
 		monitor = NULL;
 	} else {

@@ -151,7 +151,7 @@ static int spawn(pid_t *child, const struct call *call, int input, int output)
 }
 
 /* The parent may have set SIGCHLD to be ignored: then children leave no exit status. */
-static void begin(struct mps_question *question, const struct call *call)
+static void begin_question(struct mps_question *question, const struct call *call)
 {
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
 	int input = memory_file(call->input);
@@ -168,7 +168,7 @@ static void begin(struct mps_question *question, const struct call *call)
 }
 
 /* Returns the control program's exit status, or MPS_CONTROL_…, and copies the output. */
-static int end(struct mps_question *question, bool leads_session, char answer[MPS_CONTROL_ANSWER])
+static int end_question(struct mps_question *question, bool leads_session, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = MPS_CONTROL_IMPOSSIBLE;
 	ssize_t length = 0;
@@ -191,7 +191,7 @@ void mps_ask_begin(struct mps_question *question, const char *control, const cha
 {
 	char *arguments[] = {MPS_CONTROL, NULL};
 
-	begin(question, &(struct call){
+	begin_question(question, &(struct call){
 		.control = control, .arguments = arguments, .environment = environ, .input = commands});
 }
 
@@ -205,13 +205,13 @@ static bool came_too_early(const char *answer)
 int mps_ask_end(struct mps_question *question, const char *control, const char *commands,
                 char answer[MPS_CONTROL_ANSWER])
 {
-	int result = end(question, false, answer);
+	int result = end_question(question, false, answer);
 	double until = clock_ms() + mps_patience_ms;
 
 	while (result > 0 && commands && came_too_early(answer) && clock_ms() < until) {
 		clock_pause_us(MPS_RETRY_US);
 		mps_ask_begin(question, control, commands);
-		result = end(question, false, answer);
+		result = end_question(question, false, answer);
 	}
 	return result;
 }
@@ -228,9 +228,9 @@ int mps_ask_words(const char *control, char *const *arguments, char answer[MPS_C
 {
 	struct mps_question question;
 
-	begin(&question, &(struct call){.control = control, .arguments = arguments, .environment = environ,
-	                                .input = ""});
-	return end(&question, false, answer);
+	begin_question(&question, &(struct call){.control = control, .arguments = arguments, .environment = environ,
+	                                         .input = ""});
+	return end_question(&question, false, answer);
 }
 
 const char *mps_first_line(char *answer)
@@ -297,8 +297,8 @@ int mps_control_start(const char *control, const char *const *added, bool from_r
 	int result = MPS_CONTROL_IMPOSSIBLE;
 
 	if (environment) {
-		begin(&question, &call);
-		result = end(&question, true, answer);
+		begin_question(&question, &call);
+		result = end_question(&question, true, answer);
 	}
 	free(environment);
 	return result;

@@ -103,8 +103,8 @@ static enum mps_starter find_starter(pid_t daemon)
 	return starter;
 }
 
-static int find(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
-                struct error *error)
+static int find_or_report(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
+                          struct error *error)
 {
 	if (mps_look(request, status, control, error) < 0)
 		return -1;
@@ -121,7 +121,7 @@ int mps_inspect(const struct mps_request *request, struct mps_status *status, st
 {
 	char control[PATH_MAX];
 
-	return find(request, status, control, error);
+	return find_or_report(request, status, control, error);
 }
 
 /* --- stopping ----------------------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ int mps_stop(bool force, struct mps_status *status, struct error *error)
 	const struct mps_request request = {.mode = MPS_ON};
 	char control[PATH_MAX];
 
-	if (find(&request, status, control, error) < 0)
+	if (find_or_report(&request, status, control, error) < 0)
 		return -1;
 	return may_stop(status, force, error) < 0 ? -1 : quit(control, status, error);
 }

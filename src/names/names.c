@@ -57,7 +57,7 @@ static size_t symbol_count(void)
 }
 
 /* Where the code of a symbol is beside a place. */
-static int compare(const void *symbol, const void *place)
+static int compare_places(const void *symbol, const void *place)
 {
 	const ElfW(Sym) *code = symbol;
 	uintptr_t at = (uintptr_t)*(void *const *)place - (uintptr_t)__ehdr_start;
@@ -77,7 +77,7 @@ static void remove_symbols(void *const places[], size_t count)
 	if (count == 0 || mprotect(first, size, PROT_READ | PROT_WRITE) != 0)
 		return;
 	for (ElfW(Sym) *symbol = symbols; symbol < end; symbol++) {
-		if (symbol->st_value != 0 && bsearch(symbol, places, count, sizeof places[0], compare))
+		if (symbol->st_value != 0 && bsearch(symbol, places, count, sizeof places[0], compare_places))
 			symbol->st_value = 0;
 	}
 	mprotect(first, size, PROT_READ); /* as before: the Makefile links with separate-code */

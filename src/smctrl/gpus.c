@@ -38,7 +38,7 @@ static void list_gpcs(unsigned int number)
 	}
 }
 
-static void load(void)
+static void load_gpus(void)
 {
 	if (topology_load(&machine, NULL) < 0)
 		machine.count = 0;
@@ -47,15 +47,15 @@ static void load(void)
 }
 
 /* NULL without the GPU. */
-static const struct topology *find(int number)
+static const struct topology *find_gpu(int number)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_gpus);
 	return number >= 0 && (unsigned int)number < machine.count ? &machine.gpus[number] : NULL;
 }
 
 int libsmctrl_get_tpc_info(uint32_t *num_tpcs, int dev)
 {
-	const struct topology *gpu = find(dev);
+	const struct topology *gpu = find_gpu(dev);
 
 	if (!gpu)
 		return ENODEV;
@@ -65,7 +65,7 @@ int libsmctrl_get_tpc_info(uint32_t *num_tpcs, int dev)
 
 int libsmctrl_get_gpc_info_ext(uint32_t *num_enabled_gpcs, uint128_t **tpcs_for_gpc, int dev)
 {
-	if (!find(dev))
+	if (!find_gpu(dev))
 		return ENODEV;
 	if (gpcs[dev].gpc_count == 0)
 		return ENOENT;
@@ -111,7 +111,7 @@ int libsmctrl_get_tpc_info_cuda(uint32_t *num_tpcs, int cuda_dev)
 	const struct topology *gpu = NULL;
 	struct pci_address pci;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_gpus);
 	if (find_address(&pci, cuda_dev))
 		gpu = topology_find(&machine, pci);
 	if (!gpu)

@@ -35,7 +35,7 @@ static app_masks_set *look_up(void *library)
 }
 
 /* NULL with the reason. */
-static app_masks_set *find(struct error *error)
+static app_masks_set *find_setter(struct error *error)
 {
 	void *driver = dlopen(DRIVER_NAME, RTLD_LAZY);
 	app_masks_set *found = look_up(driver);
@@ -60,7 +60,7 @@ static void make_ready(void)
 	struct error error;
 
 	log_open();
-	set_mask = find(&error);
+	set_mask = find_setter(&error);
 	if (!set_mask)
 		log_warning("%s; libsmctrl's masks have no effect", error.reason);
 }
@@ -84,7 +84,7 @@ static uint128_t widen(uint64_t mask)
 	return mask == 0 ? 0 : (uint128_t)UINT64_MAX << 64 | mask;
 }
 
-static int set(enum app_masks_scope scope, void *stream, uint128_t mask)
+static int set_in_scope(enum app_masks_scope scope, void *stream, uint128_t mask)
 {
 	const uint64_t words[APP_MASKS_WORDS] = {(uint64_t)mask, (uint64_t)(mask >> 64)};
 	app_masks_set *function = ready();
@@ -94,7 +94,7 @@ static int set(enum app_masks_scope scope, void *stream, uint128_t mask)
 
 int libsmctrl_set_global_mask_ext(uint128_t mask)
 {
-	return set(APP_MASKS_ALL, NULL, mask);
+	return set_in_scope(APP_MASKS_ALL, NULL, mask);
 }
 
 int libsmctrl_set_global_mask(uint64_t mask)
@@ -104,7 +104,7 @@ int libsmctrl_set_global_mask(uint64_t mask)
 
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask)
 {
-	return set(APP_MASKS_ONE, stream, mask);
+	return set_in_scope(APP_MASKS_ONE, stream, mask);
 }
 
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
@@ -114,7 +114,7 @@ int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
 
 int libsmctrl_set_next_mask_ext(uint128_t mask)
 {
-	return set(APP_MASKS_NEXT, NULL, mask);
+	return set_in_scope(APP_MASKS_NEXT, NULL, mask);
 }
 
 int libsmctrl_set_next_mask(uint64_t mask)

@@ -57,7 +57,7 @@ static int move_up(int file, int flags, int above)
 
 /* Uses statx without synchronization: a file system of the program cannot make us wait (memfd_find.c). Uses fstat only
  * if statx is missing or not permitted. */
-static bool look(int number, size_t size, struct statx *status)
+static bool read_status(int number, size_t size, struct statx *status)
 {
 	struct stat known;
 	bool found = statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) == 0;
@@ -74,7 +74,7 @@ bool handle_leads_to(int number, ino_t inode, size_t size)
 {
 	struct statx status;
 
-	return look(number, size, &status) && status.stx_ino == inode;
+	return read_status(number, size, &status) && status.stx_ino == inode;
 }
 
 static int next_by_name(int first, const char *link, bool *is_known)
@@ -96,7 +96,7 @@ static int next_by_look(int first, size_t size)
 	struct statx status;
 	int number = first;
 
-	while (number < LOOK_END && !(memfd_is_one(number) && look(number, size, &status)))
+	while (number < LOOK_END && !(memfd_is_one(number) && read_status(number, size, &status)))
 		number++;
 	return number < LOOK_END ? number : -1;
 }

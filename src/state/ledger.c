@@ -39,7 +39,7 @@ static uint32_t next_number(uint64_t word)
 }
 
 /* Within 32 bits for any words. */
-static uint32_t add(uint32_t amount, int64_t change)
+static uint32_t add_amount(uint32_t amount, int64_t change)
 {
 	int64_t sum = amount + change;
 
@@ -54,7 +54,7 @@ static void complete(struct ledger_gpu *gpu, uint64_t total)
 	int slot = slot_in(total);
 	struct ledger_account *account = &gpu->accounts[slot];
 	uint64_t intent = atomic_load(&account->intent), share = atomic_load(&account->share);
-	uint32_t amount = add(amount_in(share), (int32_t)amount_in(intent));
+	uint32_t amount = add_amount(amount_in(share), (int32_t)amount_in(intent));
 	bool is_due = next_number(share) == number_in(total) && number_in(intent) == number_in(total);
 
 	if (is_due)
@@ -73,9 +73,9 @@ static bool carry_out(struct ledger_gpu *gpu, int slot, int32_t kib, uint32_t nu
 
 	do {
 		complete(gpu, before);
-		uint32_t amount = add(amount_in(before), kib);
+		uint32_t amount = add_amount(amount_in(before), kib);
 		bool has_command = kib > 0 && bounds->ledger;
-		uint32_t command = has_command ? add(ledger_of_command(bounds->ledger, gpu, slot), kib) : 0;
+		uint32_t command = has_command ? add_amount(ledger_of_command(bounds->ledger, gpu, slot), kib) : 0;
 
 		if (kib > 0 && (amount > bounds->most || command > bounds->most_of_command))
 			return false;
@@ -144,7 +144,7 @@ static bool empty_once(struct ledger_gpu *gpu, int slot)
 	uint64_t intent = atomic_load(&account->intent), share = atomic_load(&account->share);
 	int32_t kib = (int32_t)(0 - amount_in(share));
 	uint64_t wanted = word_of((uint32_t)kib, slot, next_number(share));
-	uint64_t after = word_of(add(amount_in(total), kib), slot, next_number(share));
+	uint64_t after = word_of(add_amount(amount_in(total), kib), slot, next_number(share));
 
 	if (kib != 0 && atomic_compare_exchange_strong(&account->intent, &intent, wanted) &&
 	    atomic_compare_exchange_strong(&gpu->total, &total, after))
@@ -268,7 +268,7 @@ uint32_t ledger_of_living(const struct ledger *ledger, const struct ledger_gpu *
 
 	for (int slot = 0; slot < LEDGER_MEMBERS && file >= 0; slot++) {
 		if (is_dead(&ledger->members[slot], file, slot))
-			sum = add(sum, -(int64_t)ledger_share(gpu, slot));
+			sum = add_amount(sum, -(int64_t)ledger_share(gpu, slot));
 	}
 	return sum;
 }
@@ -282,7 +282,8 @@ uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu 
 		const struct ledger_member *member = &ledger->members[other];
 		bool is_there = other != slot && atomic_load(&member->pid) != 0;
 
-		sum = is_there && atomic_load(&member->command) == command ? add(sum, ledger_share(gpu, other)) : sum;
+		if (is_there && atomic_load(&member->command) == command)
+			sum = add_amount(sum, ledger_share(gpu, other));
 	}
 	return sum;
 }

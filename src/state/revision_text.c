@@ -69,10 +69,10 @@ int revision_parse(struct segment_revision *revision, const char *text, struct e
 	return result;
 }
 
-static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
+static size_t append_text(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
+static size_t append_text(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
 {
 	va_list values;
 
@@ -92,11 +92,11 @@ const char *revision_format(const struct segment_revision *revision,
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < revision->count; i++)
-		length = add(text, length, "%s=%s", pci_address_format(revision->partitions[i].pci, pci),
-		             tpcset_format_list(&revision->partitions[i].set, list));
+		length = append_text(text, length, "%s=%s", pci_address_format(revision->partitions[i].pci, pci),
+		                     tpcset_format_list(&revision->partitions[i].set, list));
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		if (setting_format(revision, setting, SETTING_PLAIN, list))
-			length = add(text, length, "%s=%s", setting_name(setting), list);
+			length = append_text(text, length, "%s=%s", setting_name(setting), list);
 	}
 	return text;
 }

@@ -27,8 +27,8 @@ void revisions_store(revisions_ring ring, uint64_t number, const struct segment_
 }
 
 /* False if editors went round the ring during the copy. */
-static bool load(const revisions_ring ring, const _Atomic uint64_t *in_force, uint64_t number,
-                 struct segment_revision *revision)
+static bool copy_revision(const revisions_ring ring, const _Atomic uint64_t *in_force, uint64_t number,
+                          struct segment_revision *revision)
 {
 	const _Atomic uint64_t *place = ring[number % REVISIONS_RING];
 	uint64_t words[REVISIONS_WORDS] = {0};
@@ -48,7 +48,7 @@ bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force,
 
 	for (int attempt = 0; !whole && attempt < READ_ATTEMPTS; attempt++) {
 		*number = atomic_load_explicit(in_force, memory_order_acquire);
-		whole = load(ring, in_force, *number, revision);
+		whole = copy_revision(ring, in_force, *number, revision);
 	}
 	return whole && revision->count <= SEGMENT_GPUS;
 }

@@ -112,7 +112,7 @@ static enum segment_time_state state_of(const struct segment_revision *revision)
 }
 
 /* Whether a rule still holds. An edit may have changed the rules. */
-static bool follow(void)
+static bool rules_hold(void)
 {
 	struct segment_revision revision;
 	uint64_t current;
@@ -158,7 +158,7 @@ static void work(void)
 {
 	_Atomic uint32_t *rings = segment_rings(time_news.segment);
 
-	for (uint32_t heard = atomic_load(rings); follow(); heard = atomic_load(rings)) {
+	for (uint32_t heard = atomic_load(rings); rules_hold(); heard = atomic_load(rings)) {
 		bool is_idle = false;
 		uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
 

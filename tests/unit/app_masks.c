@@ -21,8 +21,8 @@ static void begin(void)
 {
 	free(of_stream);
 	memset(&of_streams, 0, sizeof of_streams);
-	assert_int_equal(add(STREAM, &old), 0);
-	of_stream = find(STREAM);
+	assert_int_equal(add_stream(STREAM, &old), 0);
+	of_stream = find_stream(STREAM);
 	orders_watch(&of_stream->entry.handle);
 	orders_watch(&of_stream->mask.current);
 	orders_watch(&of_stream->mask.places[2][0]);
@@ -64,7 +64,7 @@ TEST(a_mask_is_seen_whole)
 /* The entry may belong to a new stream next. */
 static void look_into_vacant_entry(void)
 {
-	is_vacant = !find(STREAM);
+	is_vacant = !find_stream(STREAM);
 	seen = read_mask(&of_stream->mask);
 }
 

@@ -13,7 +13,7 @@ static int misread(const char *text, struct nvtaskset_error *error)
 	return reason_set(error, NVTASKSET_ERROR_OTHER, "'%.100s': this is not how Slurm writes GPUs and shards", text);
 }
 
-static int add(struct allocation *allocation, unsigned int number, unsigned int shards)
+static int add_gpu(struct allocation *allocation, unsigned int number, unsigned int shards)
 {
 	if (allocation->count == ALLOCATION_GPUS_MAX)
 		return -1;
@@ -37,7 +37,7 @@ static int parse_numbers(struct allocation *allocation, char *text, unsigned int
 		if (result == 0 && dash)
 			result = number_parse(&last, dash + 1, first, UINT16_MAX);
 		for (unsigned int number = first; result == 0 && number <= last; number++)
-			result = add(allocation, number, shards);
+			result = add_gpu(allocation, number, shards);
 	}
 	return result;
 }
@@ -56,7 +56,7 @@ static int parse_parts(struct allocation *allocation, char *text, unsigned int s
 			*slash = '\0';
 		result = slash ? number_parse(&its, part, 0, shards) : -1;
 		if (result == 0 && its > 0)
-			result = add(allocation, number, its);
+			result = add_gpu(allocation, number, its);
 		sum += its;
 	}
 	return result == 0 && sum == shards ? 0 : -1;

@@ -225,7 +225,7 @@ static int claim_once(const struct job *job, const struct config *config, const 
 /* --- waiting ------------------------------------------------------------------------------------------------------ */
 
 /* Removes the files of dead jobs. Whether this job is still to run. */
-static bool look(const struct job *job)
+static bool is_still_to_run(const struct job *job)
 {
 	struct allocation allocation;
 	struct nvtaskset_error ignored;
@@ -245,7 +245,7 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 	for (unsigned int i = 0;
 	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY);
 	     i++) {
-		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || clock_ms() < end);
+		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || is_still_to_run(job)) && (i == 0 || clock_ms() < end);
 		if (goes_on && i > 0)
 			clock_pause_us(PAUSE_MS * 1000L);
 		if (goes_on)

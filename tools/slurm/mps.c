@@ -134,7 +134,7 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 	               : reason_set(error, NVTASKSET_ERROR_OTHER, "%.300s", said.reason);
 }
 
-static int start(const char *pipes, struct error *error)
+static int start_daemon(const char *pipes, struct error *error)
 {
 	const struct mps_request request = {.mode = MPS_AUTO};
 	struct mps_status status;
@@ -190,7 +190,7 @@ int mps_begin(const struct job *job, const struct config *config, unsigned int u
 
 	if (result == 0 && jobs_has_shards(&note))
 		result = make_home(job, user, error) < 0
-		                 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start, error);
+		                 ? -1 : run_as(user, pipes_of(job, user, pipes), config, start_daemon, error);
 	if (lock >= 0)
 		close(lock);
 	return result;

@@ -111,7 +111,8 @@ static int make_directory(const struct job *job, struct nvtaskset_error *error)
 	               : jobs_make_directory(step.directory, error);
 }
 
-static int begin(const struct job *job, unsigned int user, const struct options *options, struct nvtaskset_error *error)
+static int begin_share(const struct job *job, unsigned int user, const struct options *options,
+                       struct nvtaskset_error *error)
 {
 	struct jobs_note note;
 	struct nvtaskset_error ignored;
@@ -153,7 +154,7 @@ static void begin_step(spank_t spank)
 		           "Slurm does not say which job this is, or on which node");
 	} else if (id == SLURM_EXTERN_CONT) {
 		begin_extern(&job, user);
-	} else if (begin(&job, user, is_heterogeneous(spank) ? &none : options_given(), &error) < 0) {
+	} else if (begin_share(&job, user, is_heterogeneous(spank) ? &none : options_given(), &error) < 0) {
 		step.failure = error;
 		if (error.code == NVTASKSET_ERROR_NO_ROOM || error.code == NVTASKSET_ERROR_BUSY)
 			requeue(&job, id, error.reason);
@@ -170,7 +171,7 @@ static void begin_step(spank_t spank)
 #define SEARCH_PATH "LD_LIBRARY_PATH"
 #define SEARCH_PATH_MAX (128 * 1024) /* the kernel's limit of a variable */
 
-static int set(spank_t spank, const char *variable, const char *value, struct nvtaskset_error *error)
+static int set_variable(spank_t spank, const char *variable, const char *value, struct nvtaskset_error *error)
 {
 	return spank_setenv(spank, variable, value, 1) == ESPANK_SUCCESS
 	               ? 0
@@ -216,7 +217,7 @@ static int put_library_first(spank_t spank, const char *library, struct nvtaskse
 		/* An empty entry would be the current directory. */
 		if (found != ESPANK_SUCCESS || !*rest)
 			path[length] = '\0';
-		result = set(spank, SEARCH_PATH, path, error);
+		result = set_variable(spank, SEARCH_PATH, path, error);
 	}
 	free(path);
 	return result;
@@ -246,7 +247,7 @@ static int set_environment(spank_t spank, struct nvtaskset_error *error)
 	spank_unsetenv(spank, "NVTASKSET_PID");
 	if (*step.pipes)
 		spank_setenv(spank, "CUDA_MPS_PIPE_DIRECTORY", step.pipes, 0);
-	if (set(spank, GROUP_FILE, step.group, error) < 0)
+	if (set_variable(spank, GROUP_FILE, step.group, error) < 0)
 		return -1;
 	return *library && (check_library(library, error) < 0 || put_library_first(spank, library, error) < 0) ? -1 : 0;
 }

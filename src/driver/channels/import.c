@@ -36,7 +36,7 @@ struct extent {
 	uintptr_t read_only, read_only_end; /* made read-only by the dynamic linker after relocation */
 };
 
-static int measure(struct dl_phdr_info *info, size_t size, void *data)
+static int measure_library(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct extent *extent = data;
 	bool is_it = info->dlpi_addr == extent->base;
@@ -72,7 +72,7 @@ struct tables {
 };
 
 /* glibc has relocated most addresses already. */
-static const void *at(const struct link_map *library, Elf64_Addr address)
+static const void *address_at(const struct link_map *library, Elf64_Addr address)
 {
 	return (const void *)(address < library->l_addr ? library->l_addr + address : address);
 }
@@ -83,17 +83,17 @@ static struct tables read_tables(const struct link_map *library)
 
 	for (const Elf64_Dyn *entry = library->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
 		if (entry->d_tag == DT_JMPREL)
-			tables.list[0] = at(library, entry->d_un.d_ptr);
+			tables.list[0] = address_at(library, entry->d_un.d_ptr);
 		else if (entry->d_tag == DT_PLTRELSZ)
 			tables.bytes[0] = entry->d_un.d_val;
 		else if (entry->d_tag == DT_RELA)
-			tables.list[1] = at(library, entry->d_un.d_ptr);
+			tables.list[1] = address_at(library, entry->d_un.d_ptr);
 		else if (entry->d_tag == DT_RELASZ)
 			tables.bytes[1] = entry->d_un.d_val;
 		else if (entry->d_tag == DT_SYMTAB)
-			tables.symbols = at(library, entry->d_un.d_ptr);
+			tables.symbols = address_at(library, entry->d_un.d_ptr);
 		else if (entry->d_tag == DT_STRTAB)
-			tables.names = at(library, entry->d_un.d_ptr);
+			tables.names = address_at(library, entry->d_un.d_ptr);
 	}
 	return tables;
 }
@@ -164,7 +164,7 @@ int import_replace(import_ioctl *ours, import_place *next, struct error *error)
 	const struct link_map *library = driver_library();
 	struct extent extent = {.base = library ? library->l_addr : 0};
 
-	if (!library || find_slots(library, &slot) != 1 || dl_iterate_phdr(measure, &extent) == 0)
+	if (!library || find_slots(library, &slot) != 1 || dl_iterate_phdr(measure_library, &extent) == 0)
 		return error_set(error, "the driver library has no import of ioctl as we know it");
 	import_ioctl *current = atomic_load(slot);
 

@@ -38,7 +38,7 @@ static atomic_bool is_proven;
 static import_place next;
 static void (*_Atomic tell_of)(uint32_t object, uint32_t class);
 
-static void learn(int file, uint32_t handle)
+static void learn_client(int file, uint32_t handle)
 {
 	struct stat status;
 
@@ -59,7 +59,7 @@ static void see_alloc(int file, const struct rm_alloc *call)
 		return;
 	atomic_load_explicit(&tell_of, memory_order_relaxed)(call->object, call->class);
 	if (call->class == CLASS_GROUP)
-		learn(file, call->client);
+		learn_client(file, call->client);
 }
 
 /* In place of the driver's import: passes the call on, and looks at the call afterwards. */
@@ -80,7 +80,7 @@ static int watched_ioctl(int file, unsigned long request, ...)
 		const struct rm_control *call = argument;
 
 		if (call->status == STATUS_OK && OF_SUBDEVICE(call->command))
-			learn(file, call->client);
+			learn_client(file, call->client);
 	}
 	errno = saved;
 	return result;
@@ -170,7 +170,7 @@ uint32_t kernel_client_control(const struct kernel_client *client, uint32_t obje
 	return atomic_load(&next)(client->file, IOCTL_CONTROL, &call) < 0 ? STATUS_NOT_PERMITTED : call.status;
 }
 
-static uint32_t ask(const struct kernel_client *client, uint32_t handle, uint32_t index)
+static uint32_t ask_about(const struct kernel_client *client, uint32_t handle, uint32_t index)
 {
 	struct handle_info info = {.handle = handle, .index = index};
 	uint32_t status = kernel_client_control(client, client->handle, HANDLE_INFO, &info, sizeof info);
@@ -180,12 +180,12 @@ static uint32_t ask(const struct kernel_client *client, uint32_t handle, uint32_
 
 uint32_t kernel_client_parent_of(const struct kernel_client *client, uint32_t handle)
 {
-	return ask(client, handle, ASK_PARENT);
+	return ask_about(client, handle, ASK_PARENT);
 }
 
 uint32_t kernel_client_class_of(const struct kernel_client *client, uint32_t handle)
 {
-	return ask(client, handle, ASK_CLASS);
+	return ask_about(client, handle, ASK_CLASS);
 }
 
 void kernel_client_after_fork(void)

@@ -64,7 +64,7 @@ static void find_groups(struct groups *groups, const struct topology *gpu, group
 
 /* Moves TPCs of a group to the selection, by rising mask bits: TPCs of the largest virtual GPC first, where clusters
  * find room, and singletons last. */
-static void take(struct tpcset *selected, struct group *group, unsigned int count, const struct topology *gpu)
+static void take_group(struct tpcset *selected, struct group *group, unsigned int count, const struct topology *gpu)
 {
 	for (; count > 0; count--) {
 		unsigned int best = TPCSET_MAX;
@@ -109,7 +109,7 @@ static void pack(struct tpcset *selected, struct groups *groups, unsigned int co
 		}
 		unsigned int taken = best->free_count < count ? best->free_count : count;
 
-		take(selected, best, taken, gpu);
+		take_group(selected, best, taken, gpu);
 		count -= taken;
 	}
 }
@@ -152,7 +152,7 @@ static void distribute(struct tpcset *selected, struct groups *groups, unsigned 
 
 		while (!group)
 			group = find_giver(groups, --wanted, chunk);
-		take(selected, group, wanted, gpu);
+		take_group(selected, group, wanted, gpu);
 		count -= wanted;
 	}
 }

@@ -10,7 +10,7 @@
 static struct length lengths[LENGTHS];
 static _Atomic uint32_t replaced;
 
-static void forget(struct length *length, uint64_t key)
+static void forget_length(struct length *length, uint64_t key)
 {
 	atomic_store(&length->key, 0);
 	atomic_store(&length->ns[LENGTH_PART], 0);
@@ -19,7 +19,7 @@ static void forget(struct length *length, uint64_t key)
 	atomic_store(&length->key, key);
 }
 
-static __attribute__((noinline)) struct length *add(struct length *near, uint64_t key)
+static __attribute__((noinline)) struct length *add_length(struct length *near, uint64_t key)
 {
 	struct length *found = NULL;
 
@@ -27,7 +27,7 @@ static __attribute__((noinline)) struct length *add(struct length *near, uint64_
 		found = atomic_load(&near[i].key) == 0 ? &near[i] : NULL;
 	if (!found)
 		found = &near[atomic_fetch_add(&replaced, 1) % NEAR];
-	forget(found, key);
+	forget_length(found, key);
 	return found;
 }
 
@@ -47,7 +47,7 @@ struct length *lengths_find(const struct launched_work *work)
 
 	for (int i = 0; i < NEAR && !found; i++)
 		found = atomic_load_explicit(&near[i].key, memory_order_acquire) == key ? &near[i] : NULL;
-	return found ? found : add(near, key);
+	return found ? found : add_length(near, key);
 }
 
 unsigned int lengths_number(const struct length *length)

@@ -126,21 +126,21 @@ static struct share *share_of(struct instance *instance, struct counts_place *pl
 }
 
 /* `by`: 1, or -1 cast. */
-static void change(struct kernels *kernels, const struct node *node, uint64_t by)
+static void change_kernels(struct kernels *kernels, const struct node *node, uint64_t by)
 {
 	kernels->launched += node->kernel != GRAPH_NO_KERNEL ? by : 0;
 	kernels->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
 }
 
 /* A first upload counts for each launch; a later descriptor, for this call. False without memory, or without room. */
-static bool put(struct instance *instance, const struct node *new)
+static bool put_node(struct instance *instance, const struct node *new)
 {
 	struct share *share = share_of(instance, new->place);
 	struct node *node = pointer_map_find(&instance->nodes, sizeof *node, new->qmd);
 	bool is_once = !node && instance->is_uploaded;
 
 	if (share && node)
-		change(&share_of(instance, node->place)->each, node, (uint64_t)-1);
+		change_kernels(&share_of(instance, node->place)->each, node, (uint64_t)-1);
 	else if (share && !is_once)
 		node = pointer_map_add(&instance->nodes, sizeof *node, new->qmd);
 	if (!share || (!node && !is_once))
@@ -148,7 +148,7 @@ static bool put(struct instance *instance, const struct node *new)
 	share->place = new->place;
 	if (node)
 		*node = *new;
-	change(is_once ? &share->once : &share->each, new, 1);
+	change_kernels(is_once ? &share->once : &share->each, new, 1);
 	return true;
 }
 
@@ -168,7 +168,7 @@ void graph_counts_uploaded(CUgraphExec exec, const struct frame *frame)
 		const struct graph_descriptor *written = &frame->written[i];
 		const struct node node = {.qmd = written->qmd, .place = written->place, .kernel = written->kernel};
 
-		if (node.place && !put(instance, &node))
+		if (node.place && !put_node(instance, &node))
 			counts_note_gap(node.place, COUNTS_NO_MEMORY);
 	}
 }

@@ -75,12 +75,12 @@ static __thread struct {
 	struct app_mask per_thread; /* of the per-thread default stream */
 } thread __attribute__((tls_model("initial-exec")));
 
-static struct stream_mask *find(CUstream stream)
+static struct stream_mask *find_stream(CUstream stream)
 {
 	return TABLE_CONTENT(table_find(&of_streams, stream), struct stream_mask, entry);
 }
 
-static int add(CUstream stream, const struct app_mask *mask)
+static int add_stream(CUstream stream, const struct app_mask *mask)
 {
 	struct table_entry *vacant = table_find_vacant(&of_streams, stream);
 	struct stream_mask *new = vacant ? TABLE_CONTENT(vacant, struct stream_mask, entry) : calloc(1, sizeof *new);
@@ -99,11 +99,11 @@ static int add(CUstream stream, const struct app_mask *mask)
  * lock that finds a stream finds the stream's mask. */
 static int set_for_stream(CUstream stream, const struct app_mask *mask)
 {
-	struct stream_mask *known = find(stream);
+	struct stream_mask *known = find_stream(stream);
 	int result = 0;
 
 	if (!known && is_set(mask))
-		result = add(stream, mask);
+		result = add_stream(stream, mask);
 	if (known)
 		write_mask(&known->mask, mask);
 	if (known && !is_set(mask))
@@ -111,11 +111,11 @@ static int set_for_stream(CUstream stream, const struct app_mask *mask)
 	return result;
 }
 
-static void forget(CUstream stream)
+static void forget_stream(CUstream stream)
 {
 	static const struct app_mask none;
 
-	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find(stream)) {
+	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find_stream(stream)) {
 		pthread_mutex_lock(&lock);
 		set_for_stream(stream, &none);
 		pthread_mutex_unlock(&lock);
@@ -130,7 +130,7 @@ static struct app_mask mask_of_stream(CUstream stream)
 	if (stream == CU_STREAM_PER_THREAD) {
 		mask = thread.per_thread;
 	} else if (stream) {
-		known = find(stream);
+		known = find_stream(stream);
 		if (known)
 			mask = read_mask(&known->mask);
 	}
@@ -140,7 +140,7 @@ static struct app_mask mask_of_stream(CUstream stream)
 /* --- deciding ---------------------------------------------------------------------------------------------- */
 
 /* Finds the mask of a launch; false: no mask. The mask for the thread's next launch is used up, except by a graph. */
-static bool take(const struct launch *launch, struct app_mask *mask)
+static bool take_mask(const struct launch *launch, struct app_mask *mask)
 {
 	bool is_of_graph = launch->frame.uploads_nodes;
 
@@ -178,7 +178,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 	decision->is_of_launch = true;
 	if (!launch->gpu->has_masks)
 		decision_lacks_masks(decision, launch->gpu);
-	else if (take(launch, &mask))
+	else if (take_mask(launch, &mask))
 		narrow(&mask, decision);
 }
 
@@ -192,7 +192,7 @@ static void hear_of_calls(void)
 		hook_want_more();
 }
 
-static int set(enum app_masks_scope scope, CUstream stream, const struct app_mask *mask)
+static int set_in_scope(enum app_masks_scope scope, CUstream stream, const struct app_mask *mask)
 {
 	int result = 0;
 
@@ -230,7 +230,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 		return 0;
 	}
 	pthread_mutex_lock(&lock);
-	int result = set((enum app_masks_scope)scope, stream, &mask);
+	int result = set_in_scope((enum app_masks_scope)scope, stream, &mask);
 
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -262,7 +262,7 @@ bool app_masks_want_call(int id)
 void app_masks_call_begins(const struct call *call)
 {
 	if (calls_destroy_stream(call->id))
-		forget(((const struct call_destroy_stream *)call->arguments)->stream);
+		forget_stream(((const struct call_destroy_stream *)call->arguments)->stream);
 }
 
 /* A destroyed context takes its streams along, unannounced. A new stream may get an old handle: forget the old mask. */
@@ -271,5 +271,5 @@ void app_masks_call_ended(const struct call *call)
 	const struct call_create_stream *created = (const struct call_create_stream *)call->arguments;
 
 	if (calls_create_stream(call->id) && *call->result == CUDA_SUCCESS && created->stream)
-		forget(*created->stream);
+		forget_stream(*created->stream);
 }

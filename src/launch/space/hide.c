@@ -51,7 +51,7 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
 	return found;
 }
 
-static int look(struct dl_phdr_info *object, size_t size, void *data)
+static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct search *search = data;
 
@@ -65,11 +65,11 @@ static int look(struct dl_phdr_info *object, size_t size, void *data)
 	return search->name != NULL;
 }
 
-static struct search find(const void *address)
+static struct search find_object(const void *address)
 {
 	struct search search = {.address = (uintptr_t)address};
 
-	dl_iterate_phdr(look, &search);
+	dl_iterate_phdr(look_at_object, &search);
 	return search;
 }
 
@@ -88,11 +88,11 @@ static bool caller_is_cublas(void)
 	uintptr_t driver_base = library ? library->l_addr : 0;
 	void *frames[DEPTH];
 	int depth = backtrace(frames, DEPTH);
-	struct search own = find(&ours), caller = {.name = NULL};
+	struct search own = find_object(&ours), caller = {.name = NULL};
 	bool in_driver = false;
 
 	for (int i = 0; i < depth && !caller.name; i++) {
-		struct search frame = find(frames[i]);
+		struct search frame = find_object(frames[i]);
 
 		in_driver = in_driver || (frame.name && frame.base == driver_base);
 		if (in_driver && frame.name && frame.base != own.base && frame.base != driver_base &&

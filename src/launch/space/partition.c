@@ -35,7 +35,7 @@ void partition_use(const struct segment *wanted)
 /* --- the compiled partition, for all threads ---------------------------------------------------------------------- */
 
 /* Number 0 if writers came round the ring during the copy. */
-static struct compiled load(const struct gpu_partition *partition)
+static struct compiled load_compiled(const struct gpu_partition *partition)
 {
 	uint64_t seen = atomic_load_explicit(&partition->current, memory_order_acquire);
 	uint64_t words[WORDS];
@@ -125,10 +125,10 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 }
 
 /* `edits`: the segment's number. */
-static struct decision decide(const struct gpu *gpu, uint64_t edits, bool is_launch)
+static struct decision decide_on(const struct gpu *gpu, uint64_t edits, bool is_launch)
 {
 	struct gpu_partition *partition = &partitions[gpu->number];
-	struct compiled compiled = load(partition);
+	struct compiled compiled = load_compiled(partition);
 
 	compiled.decision.notes = 0; /* notes are of the compiling launch */
 	return compiled.number == edits ? compiled.decision : refresh(gpu, partition, &compiled, is_launch);
@@ -136,12 +136,12 @@ static struct decision decide(const struct gpu *gpu, uint64_t edits, bool is_lau
 
 void partition_decide(const struct launch *launch, struct decision *decision)
 {
-	*decision = decide(launch->gpu, launch->edits, true);
+	*decision = decide_on(launch->gpu, launch->edits, true);
 }
 
 struct tpcset partition_on(const struct gpu *gpu)
 {
-	struct decision decision = decide(gpu, segment_revision_number(&segment), false);
+	struct decision decision = decide_on(gpu, segment_revision_number(&segment), false);
 
 	return decision.state == DECISION_RESTRICTED ? decision.partition : topology_all(gpu->topology);
 }

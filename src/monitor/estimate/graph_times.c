@@ -12,7 +12,7 @@
 /* Timestamps may be written during a read. */
 #define TRIES 3
 
-static int compare(const void *a, const void *b)
+static int compare_nodes(const void *a, const void *b)
 {
 	const struct timestamps_node_event *one = a, *other = b;
 
@@ -36,10 +36,10 @@ static void read_all(struct node_timestamps *timestamps, const struct timestamps
 		else
 			timestamps->nodes[timestamps->count++] = node;
 	}
-	qsort(timestamps->nodes, timestamps->count, sizeof timestamps->nodes[0], compare);
+	qsort(timestamps->nodes, timestamps->count, sizeof timestamps->nodes[0], compare_nodes);
 }
 
-static unsigned int find(const struct node_timestamps *timestamps, uint64_t number)
+static unsigned int find_node(const struct node_timestamps *timestamps, uint64_t number)
 {
 	unsigned int index = 0;
 
@@ -62,7 +62,7 @@ static unsigned int find_front(const struct node_timestamps *timestamps, const s
 	if (timestamps->count <= 1 || count == 0)
 		found = NONE;
 	else if (count > 1)
-		found = find(timestamps, order->front);
+		found = find_node(timestamps, order->front);
 	return found;
 }
 
@@ -93,13 +93,13 @@ static unsigned int find_end(struct node_timestamps *timestamps, const struct no
 		timestamps->newer = 0;
 		end = timestamps->count - 1;
 	} else {
-		end = find(timestamps, order->latest);
+		end = find_node(timestamps, order->latest);
 		timestamps->newer = end != NONE ? end + 1 : 0;
 	}
 	return end;
 }
 
-static void learn(struct node_timestamps *timestamps, struct node_order *order, unsigned int end, bool is_idle)
+static void learn_order(struct node_timestamps *timestamps, struct node_order *order, unsigned int end, bool is_idle)
 {
 	const struct timestamps_node_event *last = &timestamps->nodes[end], *oldest = &timestamps->nodes[0];
 
@@ -128,7 +128,7 @@ bool graph_times_read_nodes(struct node_timestamps *timestamps, const struct tim
 		is_settled = timestamps->front == NONE || are_unchanged(timestamps, ring, timestamps->front);
 	}
 	if (is_settled && end != NONE)
-		learn(timestamps, order, end, is_idle);
+		learn_order(timestamps, order, end, is_idle);
 	return is_settled && end != NONE;
 }
 
@@ -270,7 +270,7 @@ static uint64_t end_of(const struct timestamps *ring, const struct timestamps_ev
 	return is_known ? node.timestamp_ns : TIMES_UNKNOWN;
 }
 
-static void add(struct times_graphs *graphs, const struct timestamps_event *graph, uint64_t end)
+static void add_graph(struct times_graphs *graphs, const struct timestamps_event *graph, uint64_t end)
 {
 	graphs->launched_ns = max_u64(graphs->launched_ns, graph->launched_ns);
 	graphs->timestamp_ns = max_u64(graphs->timestamp_ns, end);
@@ -287,9 +287,9 @@ static void see_graph(struct times_kernel *kernel, const struct timestamps *ring
                       const struct timestamps_event *graph, const struct node_order *order)
 {
 	if (graph->stream == event->stream)
-		add(&kernel->before, graph, end_of(ring, graph, order));
+		add_graph(&kernel->before, graph, end_of(ring, graph, order));
 	else if (may_wait(event, graph))
-		add(&kernel->perhaps_before, graph, end_of(ring, graph, order));
+		add_graph(&kernel->perhaps_before, graph, end_of(ring, graph, order));
 }
 
 void graph_times_before(struct times_kernel *kernel, const struct timestamps *ring,

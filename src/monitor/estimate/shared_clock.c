@@ -15,7 +15,7 @@ struct shared_clock {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_clock *clocks;
 
-static struct shared_clock *find(struct pci_address pci, uint64_t user)
+static struct shared_clock *find_clock(struct pci_address pci, uint64_t user)
 {
 	struct shared_clock *found = clocks;
 
@@ -24,7 +24,7 @@ static struct shared_clock *find(struct pci_address pci, uint64_t user)
 	return found;
 }
 
-static struct shared_clock *add(struct pci_address pci, uint64_t user)
+static struct shared_clock *add_clock(struct pci_address pci, uint64_t user)
 {
 	struct shared_clock *new = calloc(1, sizeof *new);
 
@@ -40,9 +40,9 @@ static struct shared_clock *add(struct pci_address pci, uint64_t user)
 struct shared_clock *shared_clock_join(struct pci_address pci, uint64_t user)
 {
 	pthread_mutex_lock(&lock);
-	struct shared_clock *clock = find(pci, user);
+	struct shared_clock *clock = find_clock(pci, user);
 
-	clock = clock ? clock : add(pci, user);
+	clock = clock ? clock : add_clock(pci, user);
 	if (clock)
 		clock->members++;
 	pthread_mutex_unlock(&lock);

@@ -321,7 +321,7 @@ static void go_to(int file)
 	free_former_places();
 }
 
-static int make(struct error *error)
+static int make_board(struct error *error)
 {
 	if (board.search.is_blind)
 		return error_set(error, NO_PROC);
@@ -379,7 +379,7 @@ static int find_or_make(struct error *error)
 	while (look_on() && !board.file.memory)
 		;
 	board.search.position = 0;
-	return board.file.memory ? 0 : make(error);
+	return board.file.memory ? 0 : make_board(error);
 }
 
 int board_join(struct error *error)
@@ -406,7 +406,7 @@ static bool searches(uint64_t now)
 	return is_on || begins;
 }
 
-static bool look(void)
+static bool look_for_boards(void)
 {
 	int saved = errno;
 
@@ -417,14 +417,14 @@ static bool look(void)
 	bool is_more = takes_part() && look_on();
 
 	if (!is_more && takes_part() && !board.file.memory)
-		make(NULL);
+		make_board(NULL);
 	errno = saved;
 	return is_more;
 }
 
 bool board_look(uint64_t now)
 {
-	return board.is_wanted && searches(now) && look();
+	return board.is_wanted && searches(now) && look_for_boards();
 }
 
 void board_leave(void)

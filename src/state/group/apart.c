@@ -24,7 +24,7 @@ struct apart {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-static int make(const struct group *group)
+static int make_ledger(const struct group *group)
 {
 	int file = shared_file_make(NAME, sizeof(struct apart), NULL);
 	struct apart *memory = file >= 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
@@ -83,7 +83,7 @@ int apart_open(const struct group *group, int group_file, struct ledger **ledger
 	if (lock(group_file)) {
 		file = memfd_find_anywhere(&memfds, NULL);
 		if (file < 0)
-			file = make(group);
+			file = make_ledger(group);
 		file = file >= 0 ? handle_move_up(file) : -1;
 		flock(group_file, LOCK_UN);
 	}

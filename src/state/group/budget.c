@@ -144,7 +144,7 @@ static int64_t allowance_in(struct budget *budget, uint64_t word, int64_t run_ns
 }
 
 /* Brings the word up to the last period: late charges of the last period still count. */
-static uint64_t follow(struct budget *budget, int64_t run_ns, int64_t period_ns, uint32_t period)
+static uint64_t follow_periods(struct budget *budget, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
 	uint64_t word = atomic_load(&budget->allowance), after;
 
@@ -164,7 +164,7 @@ void budget_charge(struct budget *budget, int64_t run_ns, int64_t period_ns, uin
 	for (from = max_u64(from, to - min_u64(to, most)); from < to;) {
 		uint64_t end = min_u64(to, budget_period(period_ns, from) + (uint64_t)period_ns);
 
-		follow(budget, run_ns, period_ns, number_of(period_ns, from));
+		follow_periods(budget, run_ns, period_ns, number_of(period_ns, from));
 		mark_all(budget, period_ns, from, end);
 		from = end;
 	}
@@ -173,7 +173,7 @@ void budget_charge(struct budget *budget, int64_t run_ns, int64_t period_ns, uin
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now)
 {
 	uint32_t period = number_of(period_ns, now);
-	uint64_t word = follow(budget, run_ns, period_ns, period);
+	uint64_t word = follow_periods(budget, run_ns, period_ns, period);
 
 	return allowance_in(budget, word, run_ns, period_ns, period) - used_in(budget, period_ns, period);
 }

@@ -101,8 +101,8 @@ static struct group_memory *map(int file)
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-static void prepare(struct group_memory *memory, const char *name, const char *cgroup,
-                    const struct segment_revision *revision)
+static void prepare_memory(struct group_memory *memory, const char *name, const char *cgroup,
+                           const struct segment_revision *revision)
 {
 	struct segment_revision first = *revision;
 
@@ -126,7 +126,7 @@ int group_fill(int file, const char *name, const char *cgroup, const struct segm
 		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %d bytes",
 		                 GROUP_FILE_SIZE);
 	memset(&memory, 0, sizeof memory);
-	prepare(&memory, name, cgroup, revision);
+	prepare_memory(&memory, name, cgroup, revision);
 	int failure = posix_fallocate(file, 0, GROUP_FILE_SIZE);
 
 	errno = failure ? failure : ENOSPC; /* a short write sets no errno */
@@ -142,7 +142,7 @@ int group_create(struct group *group, const char *name, const struct segment_rev
 
 	*group = group_closed;
 	if (memory) {
-		prepare(memory, name, "", revision);
+		prepare_memory(memory, name, "", revision);
 		munmap(memory, GROUP_FILE_SIZE);
 	}
 	return file >= 0 ? group_map(group, file, error) : -1;

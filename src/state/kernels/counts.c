@@ -9,8 +9,8 @@ const struct area_kind counts_area_kind = {COUNTS_NAME, COUNTS_MAGIC, COUNTS_VER
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
 
-static struct counts_area *make(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
-                                struct error *error)
+static struct counts_area *make_area(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
+                                     struct error *error)
 {
 	struct area area;
 
@@ -89,7 +89,7 @@ struct counts_place *counts_take(struct counts_areas *areas, const struct segmen
 	for (unsigned int i = 0; i < areas->count && !place; i++)
 		place = is_open(&areas->list[i]) ? find_used(&areas->list[i], pci, from) : NULL;
 	if (!place && (!last || !is_open(last) || last->used == COUNTS_PLACES))
-		last = make(areas, segment, reach, error);
+		last = make_area(areas, segment, reach, error);
 	if (!place && last)
 		place = take_unused(last, (unsigned int)(last - areas->list), pci);
 	return place;

@@ -15,7 +15,7 @@
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 /* `in_place_of`: the handle to replace; -1: none. -1 with the reason. */
-static int make(struct segment *segment, int in_place_of, struct error *error)
+static int make_segment(struct segment *segment, int in_place_of, struct error *error)
 {
 	int file = shared_file_make(SEGMENT_NAME, sizeof(struct segment_memory), error);
 
@@ -117,7 +117,7 @@ enum segment_source segment_open_source(struct segment *segment, int *handle)
 static int create(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
                   int in_place_of, struct error *error)
 {
-	int result = make(segment, in_place_of, error);
+	int result = make_segment(segment, in_place_of, error);
 
 	if (result == 0 && group && group->memory && descriptor >= 0) {
 		segment->memory->group = group->identity;
@@ -262,7 +262,7 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 
 	if (segment_is_findable(segment))
 		return 0;
-	if (make(&moved, -1, error) < 0)
+	if (make_segment(&moved, -1, error) < 0)
 		return -1;
 	mark_moved(segment->memory, true);
 	copy_content(moved.memory, segment->memory);

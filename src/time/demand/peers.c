@@ -271,7 +271,7 @@ static bool count_group(uint64_t group)
 }
 
 /* A pool has no weights. */
-static void add(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
+static void add_rival(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
 {
 	const struct board_claim *claim = &peer->is.claim;
 
@@ -295,7 +295,7 @@ static struct rivals rivals_on(struct pci_address pci, const struct board_claim 
 
 	memset(groups, 0, sizeof groups);
 	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
-		add(&all, peer, self);
+		add_rival(&all, peer, self);
 	return all;
 }
 

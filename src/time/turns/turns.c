@@ -57,7 +57,7 @@ static struct rivals look_at_peers(uint64_t now)
 }
 
 /* `can_act`: the way to the kernel driver is known. */
-static uint64_t look(bool can_act, bool *is_idle)
+static uint64_t take_turn(bool can_act, bool *is_idle)
 {
 	uint64_t now = process_clock_ns(), until = UINT64_MAX;
 
@@ -137,7 +137,7 @@ uint64_t turns_look(uint64_t number, bool *is_idle)
 
 	*is_idle = false;
 	if (is_reached || rules_take_part(given_rules()))
-		until = look(is_reached, is_idle);
+		until = take_turn(is_reached, is_idle);
 	if (!is_reached)
 		until = min_u64(until, process_clock_ns() + ACCESS_NS);
 	turns_report(number);

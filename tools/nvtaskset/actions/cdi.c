@@ -124,7 +124,7 @@ static int pool_name_check(const char *name, struct error *error)
 	                           name, GROUP_NAME_MAX - 1);
 }
 
-static int find(struct plan *plan, struct error *error)
+static int find_all(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
 	const char *const name = options->group;
@@ -150,7 +150,7 @@ static bool has_rank(const struct plan *plan)
 }
 
 /* Chooses TPCs; for -n, with the lock against a second choice. */
-static int choose(struct plan *plan, struct error *error)
+static int choose_tpcs(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
 	int result = set_find_in_group(&plan->revision, &options->set, &plan->chosen, &plan->list, &plan->group,
@@ -233,11 +233,11 @@ static int write_device(struct plan *plan, struct error *error)
 }
 
 /* The group gets its partition before the device can be used. */
-static int add(struct plan *plan, struct error *error)
+static int add_device(struct plan *plan, struct error *error)
 {
 	if (make_group(plan, error) < 0)
 		return -1;
-	int result = choose(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
+	int result = choose_tpcs(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
 	                     ? -1 : write_device(plan, error);
 
 	if (result < 0 && plan->is_new)
@@ -266,13 +266,13 @@ int action_cdi_add(const struct options *options, struct error *error)
 	int result;
 
 	plan = (struct plan){.options = options, .group = group_closed, .lock = -1};
-	result = find(&plan, error);
+	result = find_all(&plan, error);
 	if (result == 0 && options->dry_run) {
-		result = choose(&plan, error);
+		result = choose_tpcs(&plan, error);
 		if (result == 0)
 			set_print(&plan.revision);
 	} else if (result == 0) {
-		result = add(&plan, error);
+		result = add_device(&plan, error);
 		if (result == 0)
 			print_device(&plan);
 	}

@@ -268,7 +268,7 @@ static int change_new_ones(struct subject *subject, const struct segment_revisio
 }
 
 /* Like editor_change. */
-static int change(struct subject *subject, const struct segment_revision *wanted, struct error *error)
+static int change_subject(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
 	int result = is_group(subject) ? change_group(subject, wanted, error)
 	                               : editor_change(subject->targets.editors, subject->targets.count, wanted, error);
@@ -376,7 +376,7 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < targets->count; i++)
 		targets->list[i].before = targets->list[i].now;
-	int result = changes ? change(subject, wanted, error) : 0;
+	int result = changes ? change_subject(subject, wanted, error) : 0;
 
 	bool is_alone = changes && !is_group(subject) && !subject->options->all_tasks;
 

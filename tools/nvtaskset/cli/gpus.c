@@ -151,8 +151,8 @@ static const struct topology *find_named(const struct topology_list *list, const
 	return found;
 }
 
-static int add(struct gpu_choices *chosen, const struct topology *gpu, const char *set, const char *text,
-               struct error *error)
+static int add_gpu(struct gpu_choices *chosen, const struct topology *gpu, const char *set, const char *text,
+                   struct error *error)
 {
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		if (chosen->choices[i].gpu == gpu)
@@ -169,11 +169,12 @@ static int add_all(struct gpu_choices *chosen, const struct topology_list *list,
 	int result = gpus_visible(&visible, list, error);
 
 	for (unsigned int i = 0; result == 0 && i < visible.count; i++)
-		result = add(chosen, visible.choices[i].gpu, set, text, error);
+		result = add_gpu(chosen, visible.choices[i].gpu, set, text, error);
 	return result;
 }
 
-static int choose(struct gpu_choices *chosen, const struct topology_list *list, const char *text, struct error *error)
+static int choose_gpu(struct gpu_choices *chosen, const struct topology_list *list, const char *text,
+                      struct error *error)
 {
 	const char *set = gpus_set_of(text);
 	size_t length = set ? (size_t)(set - 1 - text) : strlen(text);
@@ -184,7 +185,7 @@ static int choose(struct gpu_choices *chosen, const struct topology_list *list, 
 		return add_all(chosen, list, set, text, error);
 	const struct topology *gpu = find_named(list, name, text, error);
 
-	return gpu ? add(chosen, gpu, set, text, error) : -1;
+	return gpu ? add_gpu(chosen, gpu, set, text, error) : -1;
 }
 
 int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, const struct gpus_given *given,
@@ -199,7 +200,7 @@ int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, co
 			chosen->count = 1;
 	}
 	for (unsigned int i = 0; result == 0 && i < given->count; i++)
-		result = choose(chosen, list, given->texts[i], error);
+		result = choose_gpu(chosen, list, given->texts[i], error);
 	for (unsigned int i = 1; result == 0 && i < chosen->count; i++) {
 		if (!chosen->choices[i].set != !chosen->choices[0].set)
 			result = error_set(error, "-G: give every GPU its own SET (-G 0:SET -G 1:SET), or none");

@@ -60,7 +60,7 @@ static const struct {
 	void *place;
 } functions[] = {NEEDED(ROW) OPTIONAL(ROW)};
 
-static int load(const char *path, struct error *error)
+static int load_library(const char *path, struct error *error)
 {
 	const size_t needed = 0 NEEDED(ONE);
 	void *library = dlopen(path, RTLD_NOW);
@@ -191,7 +191,7 @@ int launcher_start(const char *library, struct topology_list *gpus, struct error
 {
 	FILE *file = make_file(error);
 
-	if (!file || load(library, error) < 0 || list_gpus(gpus, error) < 0)
+	if (!file || load_library(library, error) < 0 || list_gpus(gpus, error) < 0)
 		return -1;
 	return topology_write(gpus, file) == 0 ? 0 : error_set_errno(error, "no file in memory");
 }

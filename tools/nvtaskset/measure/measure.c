@@ -57,7 +57,7 @@ static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 
 /* CUDA must see all GPUs, in the order of their PCI addresses, and must not use MPS, which renumbers SMs. Afterwards
  * the user's variables are restored: they decide which GPUs the user sees. */
-static int start(const struct measure_report *report, struct topology_list *gpus, struct error *error)
+static int start_launcher(const struct measure_report *report, struct topology_list *gpus, struct error *error)
 {
 	const struct mps_request none = {.mode = MPS_OFF};
 	struct mps_status status;
@@ -254,7 +254,8 @@ static void measure_child(struct measure_report *report)
 	static struct topology_list gpus;
 	struct gpu_choices chosen;
 
-	if (start(report, &gpus, &report->error) == 0 && choose(report->given, &gpus, &chosen, &report->error) == 0)
+	if (start_launcher(report, &gpus, &report->error) == 0 && choose(report->given, &gpus, &chosen,
+	                                                                 &report->error) == 0)
 		measure_chosen(&chosen, report, &report->error);
 	atomic_store(&report->done, true);
 }
@@ -366,7 +367,7 @@ static const char *other_source(void)
 
 /* Compares a GPU with a second source (`other` NULL: no source), which must agree in TPCs, mask bits and virtual
  * GPCs. */
-static int compare(const struct topology *gpu, const struct topology *other, struct error *error)
+static int compare_with_second(const struct topology *gpu, const struct topology *other, struct error *error)
 {
 	struct error why;
 	char pci[PCI_ADDRESS_TEXT];
@@ -407,7 +408,8 @@ static void print(const struct topology *gpu, enum measured_numbers numbers)
 		printf("  several ways to number the virtual GPCs explain what was seen; this is the smallest\n");
 }
 
-static int keep(const struct topology *gpu, enum measured_numbers numbers, bool is_confirmed, struct error *error)
+static int keep_topology(const struct topology *gpu, enum measured_numbers numbers, bool is_confirmed,
+                         struct error *error)
 {
 	char path[PATH_MAX];
 	int result = cache_keep("", gpu, path, error);
@@ -433,10 +435,10 @@ static int finish(struct measure_report *report, struct error *error)
 		list.count = 0;
 	for (unsigned int i = 0; i < measured->count && result == 0; i++) {
 		others[i] = topology_find(&list, measured->gpus[i].pci);
-		result = compare(&measured->gpus[i], others[i], error);
+		result = compare_with_second(&measured->gpus[i], others[i], error);
 	}
 	for (unsigned int i = 0; i < measured->count && result == 0; i++)
-		result = keep(&measured->gpus[i], report->numbers[i], others[i], error);
+		result = keep_topology(&measured->gpus[i], report->numbers[i], others[i], error);
 	return result;
 }
 

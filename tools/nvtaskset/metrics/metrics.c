@@ -227,7 +227,7 @@ static int write_to_file(struct subject *subject, const char *path, struct error
 }
 
 /* Counters of busy time grow between two pages as well. A failed look is tried again. */
-static void measure(struct subject *subject)
+static void measure_times(struct subject *subject)
 {
 	struct error why;
 
@@ -243,7 +243,7 @@ static void wait_until(struct subject *subject, double at_ms)
 	for (double left; (left = at_ms - clock_ms()) > 0;) {
 		clock_pause_us((long)((measures ? min_double(left, MEASURE_MS) : left) * 1000));
 		if (measures)
-			measure(subject);
+			measure_times(subject);
 	}
 }
 

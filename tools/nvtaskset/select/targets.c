@@ -111,7 +111,7 @@ static bool may_have_partition(enum segment_state state)
 }
 
 /* Takes over the editor. */
-static enum segment_state keep(struct targets *targets, const struct editor *opened, struct error *error)
+static enum segment_state keep_target(struct targets *targets, const struct editor *opened, struct error *error)
 {
 	struct editor *editor = &targets->editors[targets->count];
 	struct target *target = &targets->list[targets->count];
@@ -138,7 +138,7 @@ static enum segment_state add_target(struct targets *targets, pid_t pid, struct 
 	if (state == SEGMENT_NOT_READY)
 		state = editor_open(&editor, pid, purse, error);
 	if (state == SEGMENT_FOUND)
-		state = keep(targets, &editor, error);
+		state = keep_target(targets, &editor, error);
 	if (state != SEGMENT_FOUND && !had_none)
 		pids_add(&targets->without, pid, NULL);
 	return state;
@@ -373,7 +373,7 @@ int targets_open_group(struct targets *targets, const struct group *group, struc
 
 		result = is_in ? have_room(targets, targets->count + 1, error) : 0;
 		if (is_in && result == 0)
-			keep(targets, &editor, NULL);
+			keep_target(targets, &editor, NULL);
 		else
 			editor_close(&editor);
 	}

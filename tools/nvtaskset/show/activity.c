@@ -153,7 +153,7 @@ static int list_kernels(struct activities *now, struct error *error)
 
 /* --- looks -------------------------------------------------------------------------------------------------------- */
 
-static int add(struct activities *activities, const struct row *row, struct error *error)
+static int add_row(struct activities *activities, const struct row *row, struct error *error)
 {
 	struct row *more = realloc(activities->list, (activities->count + 1) * sizeof *more);
 
@@ -175,7 +175,7 @@ static int add_process(struct activities *now, const struct process *process, co
 		if (row.has_gpu)
 			row.numbers[NUMBER_RATE] = rate_since(&row, activities_find(before, process, row.pci),
 			                                      now->span);
-		result = add(now, &row, error);
+		result = add_row(now, &row, error);
 	}
 	return result;
 }

@@ -69,7 +69,7 @@ static void take_text(char *to, size_t room, const json_t *note, const char *mem
 }
 
 /* Only a file of root or of the reader is believed, without write access for any other user. */
-static json_t *load(int directory, const char *id)
+static json_t *load_note(int directory, const char *id)
 {
 	int file = container_id_is_valid(id) ? openat(directory, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 	                                     : -1;
@@ -86,7 +86,7 @@ static json_t *load(int directory, const char *id)
 
 static bool read_note(struct container *container, int directory, const char *id)
 {
-	json_t *note = load(directory, id);
+	json_t *note = load_note(directory, id);
 	bool found = note != NULL;
 
 	*container = (struct container){.pid = 0};

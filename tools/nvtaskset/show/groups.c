@@ -15,7 +15,7 @@ bool group_has(const struct group_sum *group, const struct process *process)
 	return are_together(group->first, process);
 }
 
-static struct group_sum *find(const struct groups *groups, const struct process *process)
+static struct group_sum *find_sum(const struct groups *groups, const struct process *process)
 {
 	struct group_sum *found = NULL;
 
@@ -24,7 +24,7 @@ static struct group_sum *find(const struct groups *groups, const struct process 
 	return found;
 }
 
-static struct group_sum *add(struct groups *groups, const struct process *process)
+static struct group_sum *add_sum(struct groups *groups, const struct process *process)
 {
 	struct group_sum *more = realloc(groups->list, (groups->count + 1) * sizeof *more);
 
@@ -57,10 +57,10 @@ int groups_sum(struct groups *groups, const struct activities *activities, struc
 	*groups = (struct groups){.count = 0};
 	for (size_t i = 0; result == 0 && i < activities->count; i++) {
 		const struct row *row = &activities->list[i];
-		struct group_sum *sum = find(groups, row->process);
+		struct group_sum *sum = find_sum(groups, row->process);
 
 		if (!sum && row->process->group.identity.inode != 0) {
-			sum = add(groups, row->process);
+			sum = add_sum(groups, row->process);
 			result = sum ? 0 : error_set(error, "no memory");
 		}
 		if (sum)

@@ -220,7 +220,7 @@ static int update(void *context, struct error *error)
 	return result == 0 ? processes_find_shared(&subject->activities.processes, error) : -1;
 }
 
-static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+static int draw_list(void *context, const struct terminal *terminal, FILE *page, struct error *error)
 {
 	const struct subject *subject = context;
 	struct groups groups = {.count = 0};
@@ -237,7 +237,7 @@ static int draw(void *context, const struct terminal *terminal, FILE *page, stru
 int action_list(const struct options *options, struct error *error)
 {
 	static struct subject subject; /* large */
-	struct watch list = {.subject = &subject, .update = update, .draw = draw, .is_data = options->json};
+	struct watch list = {.subject = &subject, .update = update, .draw = draw_list, .is_data = options->json};
 	struct error why;
 
 	subject.activities.measures_times = options->busy;

@@ -139,7 +139,7 @@ static uint64_t started(pid_t pid)
 	return proc_stat_field(stat, STAT_STARTED);
 }
 
-static int add(struct processes *processes, const struct process *found, struct error *error)
+static int add_found(struct processes *processes, const struct process *found, struct error *error)
 {
 	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
 
@@ -292,7 +292,7 @@ static int collect_one(struct processes *processes, pid_t pid, struct purse *pur
 	if (result == 0 &&
 	    (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid, purse, state))) &&
 	    proc_owner(pid, &process.uid)) {
-		result = add(processes, &process, error);
+		result = add_found(processes, &process, error);
 		if (result == 0)
 			drop_last_if_ended(processes);
 	}

@@ -475,7 +475,7 @@ static int update(void *context, struct error *error)
 	return processes_find_shared(&subject->processes, error);
 }
 
-static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+static int draw_gpus(void *context, const struct terminal *terminal, FILE *page, struct error *error)
 {
 	struct subject *subject = context;
 	const struct processes *processes = &subject->processes;
@@ -498,7 +498,7 @@ static int draw(void *context, const struct terminal *terminal, FILE *page, stru
 int action_topology(const struct options *options, struct error *error)
 {
 	static struct subject subject; /* large */
-	struct watch picture = {.subject = &subject, .update = update, .draw = draw, .is_data = options->json};
+	struct watch picture = {.subject = &subject, .update = update, .draw = draw_gpus, .is_data = options->json};
 
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;

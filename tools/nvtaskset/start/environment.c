@@ -41,7 +41,7 @@ static bool is_audit_library(const char *path, size_t length)
 static const struct list search_path = {"LD_LIBRARY_PATH", ":;", holds_ours};
 static const struct list audit_libraries = {"LD_AUDIT", ":", is_audit_library};
 
-static int set(const char *variable, const char *value, struct error *error)
+static int set_variable(const char *variable, const char *value, struct error *error)
 {
 	return setenv(variable, value, 1) == 0 ? 0 : error_set(error, "the environment: no memory");
 }
@@ -79,7 +79,7 @@ static int remove_ours(const struct list *list, struct error *error)
 		return error_set(error, "the environment: no memory");
 	if (others) {
 		copy_others(list, others, entries);
-		result = *others ? set(list->variable, others, error) : unsetenv(list->variable);
+		result = *others ? set_variable(list->variable, others, error) : unsetenv(list->variable);
 	}
 	free(others);
 	return result;
@@ -96,7 +96,7 @@ static int put_first(const struct list *list, const char *entry, struct error *e
 		                        "install nvtaskset elsewhere", entry);
 	if (asprintf(&entries, "%s%s%s", entry, rest && *rest ? ":" : "", rest ? rest : "") < 0)
 		return error_set(error, "the environment: no memory");
-	int result = set(list->variable, entries, error);
+	int result = set_variable(list->variable, entries, error);
 
 	free(entries);
 	return result;
@@ -113,8 +113,9 @@ static int set_strict(const struct environment *environment, struct error *error
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)
 		return error_set_errno(error, "%.200s: --strict needs it: install nvtaskset again", audit);
-	if (put_first(&audit_libraries, audit, error) < 0 || set("NVTASKSET_SHIM", library, error) < 0 ||
-	    set("NVTASKSET_DRIVER", environment->driver, error) < 0 || set("NVTASKSET_STRICT", "1", error) < 0)
+	if (put_first(&audit_libraries, audit, error) < 0 || set_variable("NVTASKSET_SHIM", library, error) < 0 ||
+	    set_variable("NVTASKSET_DRIVER", environment->driver, error) < 0 || set_variable("NVTASKSET_STRICT", "1",
+	                                                                                     error) < 0)
 		return -1;
 	return 0;
 }
@@ -149,15 +150,15 @@ int environment_set(const struct environment *environment, struct error *error)
 
 	/* COMMAND keeps this pid through the exec. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
-	    set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
+	if (set_variable(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
+	    set_variable(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
 	    /* An nvtaskset around this process may have set other GPUs. */
-	    (*gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 ||
+	    (*gpus ? set_variable(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT)) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)
 		return -1;
-	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
+	if (environment->fail_misfits && set_variable("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;
-	if (environment->hide && set("NVTASKSET_HIDE", "1", error) < 0)
+	if (environment->hide && set_variable("NVTASKSET_HIDE", "1", error) < 0)
 		return -1;
 	return environment->strict ? set_strict(environment, error) : 0;
 }

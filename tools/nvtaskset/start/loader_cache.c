@@ -58,8 +58,8 @@ static bool is_same(const char *a, const char *b)
 	return same && *a == *b;
 }
 
-static bool find(const char *file, size_t size, const char *name, bool (*wanted)(const char *path),
-                 char path[PATH_MAX])
+static bool find_library(const char *file, size_t size, const char *name, bool (*wanted)(const char *path),
+                         char path[PATH_MAX])
 {
 	const struct head *head = (const struct head *)file;
 	const struct entry *entries = (const struct entry *)(head + 1);
@@ -93,7 +93,7 @@ bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const
 		void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
 
 		if (mapped != MAP_FAILED) {
-			found = find(mapped, size, name, wanted, path);
+			found = find_library(mapped, size, name, wanted, path);
 			munmap(mapped, size);
 		}
 	}

@@ -54,7 +54,7 @@ static bool find_in_path(const char *name, char path[PATH_MAX], bool suits(const
 	return found;
 }
 
-static bool find(const char *command, char path[PATH_MAX], bool suits(const char *))
+static bool find_program(const char *command, char path[PATH_MAX], bool suits(const char *))
 {
 	if (!strchr(command, '/'))
 		return *command && find_in_path(command, path, suits);
@@ -230,7 +230,7 @@ static int why_absent(const char *command)
 
 	if (strchr(command, '/'))
 		why = access(command, X_OK) < 0 ? errno : EACCES;
-	else if (!find(command, path, is_there))
+	else if (!find_program(command, path, is_there))
 		why = ENOENT;
 	return why;
 }
@@ -242,7 +242,7 @@ enum program_trouble program_examine(char **command, struct program *program, st
 	bool is_linker = false;
 
 	*program = (struct program){.words = command};
-	if (!find(command[0], path, is_executable)) {
+	if (!find_program(command[0], path, is_executable)) {
 		errno = why_absent(command[0]);
 		return PROGRAM_ABSENT;
 	}

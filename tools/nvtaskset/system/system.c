@@ -227,7 +227,7 @@ static bool plan_read_configuration(char directory[PATH_MAX])
 
 #define PROGRAM "/sbin/ldconfig" /* not searched in PATH: root runs it */
 
-static int start(pid_t *pid, const char *cache, int held)
+static int start_ldconfig(pid_t *pid, const char *cache, int held)
 {
 	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
 	char *const environment[] = {NULL}; /* no locale: ldconfig's order of files depends on the locale */
@@ -251,7 +251,7 @@ static int make_cache(const char *cache, int held, struct error *error)
 {
 	int status = -1;
 	pid_t pid;
-	int failed = start(&pid, cache, held);
+	int failed = start_ldconfig(&pid, cache, held);
 
 	if (failed) {
 		errno = failed;

@@ -33,8 +33,8 @@ void task_line(const struct task *task, const struct space *space, char line[PRO
 }
 
 /* Like -p. A plan is for one GPU: a program that works only elsewhere is refused. */
-static int change(struct editor *editor, const struct task *task, const struct space *space, char *line,
-                  struct error *error)
+static int change_program(struct editor *editor, const struct task *task, const struct space *space, char *line,
+                          struct error *error)
 {
 	struct segment_revision wanted = {.count = 1, .partitions = {task->grant.place}}, time;
 	struct counts counts = {.count = 0};
@@ -62,7 +62,7 @@ static int apply_task(struct task *task, const struct space *space, struct error
 		return program_start(&task->pid, line, task->command, true, error);
 	if (program_open(&editor, task->pid, false, error) < 0)
 		return -1;
-	int result = change(&editor, task, space, line, error);
+	int result = change_program(&editor, task, space, line, error);
 
 	editor_close(&editor);
 	return result;

@@ -176,7 +176,7 @@ static int measure(struct study *study, struct error *error)
 }
 
 /* A new program is watched until its jobs look alike: at first, programs prepare their work. */
-static int prepare(struct study *study, bool is_new, struct error *error)
+static int prepare_study(struct study *study, bool is_new, struct error *error)
 {
 	struct sampled *program = &study->program;
 	struct segment_revision in_force;
@@ -312,7 +312,7 @@ static void draw_scale(FILE *file, double most_ms)
 		        4 - HEIGHT * i * step / most_ms, i * step);
 }
 
-static void draw(const struct study *study, FILE *file)
+static void draw_curve(const struct study *study, FILE *file)
 {
 	const struct curve *curve = &study->curve, *beside = &study->beside;
 	struct curve_fit fit = curve_fit(curve);
@@ -355,7 +355,7 @@ static int report(struct study *study, bool json, const char *svg, struct error 
 	FILE *file = fopen(svg, "we");
 
 	if (file)
-		draw(study, file);
+		draw_curve(study, file);
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", svg);
 }
 
@@ -378,7 +378,8 @@ int action_curve(const struct options *options, struct error *error)
 	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
 	                    : tables_parse_pid(&study.pid, options->pid, error);
 	double begin = clock_ms();
-	bool is_done = result == 0 && programs_restorer_start(error) == 0 && prepare(&study, is_new, error) == 0 &&
+	bool is_done = result == 0 && programs_restorer_start(error) == 0 && prepare_study(&study, is_new,
+	                                                                                   error) == 0 &&
 	               measure(&study, error) == 0;
 
 	study.seconds = (clock_ms() - begin) / 1000;

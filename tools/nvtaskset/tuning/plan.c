@@ -150,7 +150,7 @@ static int place_best_effort(struct planning *planning, struct error *error)
 	return 0;
 }
 
-static int make(struct planning *planning, struct error *error)
+static int make_plan(struct planning *planning, struct error *error)
 {
 	struct plan other;
 	int result = 0;
@@ -302,13 +302,13 @@ int action_plan(const struct options *options, struct error *error)
 	planning = (struct planning){.applies = options->apply, .json = options->json,
 	                             .check_seconds = options->check_seconds,
 	                             .space = {.given = &options->gpus, .mps = options->mps.mode}};
-	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make(&planning, error) == 0;
+	bool is_made = tasks_read(&planning.tasks, options->file, error) == 0 && make_plan(&planning, error) == 0;
 	int result = is_made ? carry_out(&planning, &document, error) : -1;
 
 	while (result == 0 && learns && learn(&planning) && ++planning.rounds < ROUNDS) {
 		if (!options->json)
 			printf("\nPlanned anew, with the times that were measured:\n\n");
-		result = make(&planning, error) < 0 ? EXIT_CHANGED : carry_out(&planning, &document, error);
+		result = make_plan(&planning, error) < 0 ? EXIT_CHANGED : carry_out(&planning, &document, error);
 	}
 	if (document && options->json && json_write(json_incref(document), false, stdout, error) < 0)
 		result = options->apply ? EXIT_CHANGED : -1;

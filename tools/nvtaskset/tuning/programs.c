@@ -106,7 +106,7 @@ static int give_all_back(struct error *error)
 }
 
 /* No file of ours stays open: a reader of our output would wait for its end. */
-static _Noreturn void keep(int pipe)
+static _Noreturn void restorer_main(int pipe)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char byte;
@@ -162,7 +162,7 @@ int programs_restorer_start(struct error *error)
 		return error_set_errno(error, "a child that gives partitions back");
 	restorer.pipe = ends[1];
 	if (restorer.child == 0)
-		keep(ends[0]);
+		restorer_main(ends[0]);
 	close(ends[0]);
 	note_signals();
 	return 0;

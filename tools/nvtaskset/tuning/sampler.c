@@ -35,7 +35,7 @@ void sampler_close(struct sampled *program)
 }
 
 /* A burst between two looks began with the first look, or ended with the second. */
-static void look(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
+static void sample(struct sampled *program, uint64_t before_ns, uint64_t now_ns)
 {
 	counts_view_follow(&program->view);
 	struct counts_of_gpu counts = counts_view_read(&program->view, program->pci);
@@ -70,7 +70,7 @@ void sampler_watch(struct sampled *programs, size_t count, double ns)
 	for (uint64_t now = begin; count > 0 && (double)(before - begin) < ns && !programs_restorer_must_end();
 	     now = process_clock_ns()) {
 		for (size_t i = 0; i < count; i++)
-			look(&programs[i], before, now);
+			sample(&programs[i], before, now);
 		before = now;
 		progress_tick();
 		clock_pause_us(PAUSE_US);

@@ -29,7 +29,7 @@ static const char *describe(enum json_error_code code)
 	return text;
 }
 
-static json_t *load(const char *path, struct error *error)
+static json_t *load_document(const char *path, struct error *error)
 {
 	json_error_t why;
 	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
@@ -153,7 +153,7 @@ static int read_curve(struct task *task, json_t *curve, const char *tasks_path, 
 	if (name)
 		snprintf(path, sizeof path, "%.*s%s", slash && name[0] != '/' ? (int)(slash + 1 - tasks_path) : 0,
 		         tasks_path, name);
-	json_t *document = name ? load(path, error) : json_incref(curve);
+	json_t *document = name ? load_document(path, error) : json_incref(curve);
 	bool is_read = document && read_points(&task->curve, json_object_get(document, "points"), error) == 0 &&
 	               read_points(&task->beside, json_object_get(document, "points_beside"), error) == 0;
 
@@ -254,7 +254,7 @@ int tasks_read(struct tasks *tasks, const char *path, struct error *error)
 	int result = 0;
 
 	tasks->margin = MARGIN;
-	tasks->document = load(path, error);
+	tasks->document = load_document(path, error);
 	if (!tasks->document)
 		return -1;
 	if (check_members(tasks->document, path, members, error) < 0)
