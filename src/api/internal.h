@@ -2,8 +2,7 @@
  * Conversions between the public API and our modules. Public structs keep a layout of their own when the modules'
  * layout changes. include/nvtaskset.h says what each function promises.
  */
-#ifndef NVTASKSET_API_INTERNAL_H
-#define NVTASKSET_API_INTERNAL_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"
@@ -73,5 +72,3 @@ int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topolog
  * size: the caller has not set it, and we might write beyond the struct. So far there is one version; later versions
  * must accept the size of this version, too. */
 int api_fill(void *public, const void *filled, size_t size, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings of processes and groups: checked, and converted from and to public structs. */
-#ifndef NVTASKSET_API_TIME_GIVEN_H
-#define NVTASKSET_API_TIME_GIVEN_H
+#pragma once
 
 #include "api/internal.h"
 #include "state/segment/memory.h"
@@ -45,5 +44,3 @@ int api_fill_quota(struct nvtaskset_quota *quota, const struct api_given *given,
 int api_fill_rank(struct nvtaskset_rank *public, const struct api_given *given, struct error *error);
 int api_fill_lending(struct nvtaskset_lending *public, const struct api_given *given, struct error *error);
 int api_fill_memory(struct nvtaskset_memory *public, const struct segment_memory_use *use, struct error *error);
-
-#endif

@@ -14,8 +14,7 @@
  * The process sees nothing but the library, one more mapping, and the library's own descriptor. If the process's limits
  * do not allow these, we refuse to attach.
  */
-#ifndef NVTASKSET_ATTACH_ATTACH_H
-#define NVTASKSET_ATTACH_ATTACH_H
+#pragma once
 
 #include "base/error.h"
 
@@ -36,5 +35,3 @@ int attach_load(pid_t pid, const char *path, const char *argument, struct attach
 /* Gives a process a segment of its own, with the content of the shared segment of an ancestor. For a process without
  * CUDA: our library is not loaded, and finds the segment later. The promises are the same as for attach_load. */
 int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error);
-
-#endif

@@ -6,8 +6,7 @@
  * gap behind a library's code (below). The first step allocates memory for all else: the code for the thread, a stack,
  * and the data of calls. If we die, the thread frees the memory and comes back by itself.
  */
-#ifndef NVTASKSET_ATTACH_BORROWED_THREAD_H
-#define NVTASKSET_ATTACH_BORROWED_THREAD_H
+#pragma once
 
 #include "attach/machine.h"
 #include "attach/target.h"
@@ -84,5 +83,3 @@ int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory);
 
 /* Restores the zeros. */
 void gap_clear(pid_t thread, uint64_t way);
-
-#endif

@@ -1,6 +1,5 @@
 /* The interface between the command, which loads our library into a process, and the library there. */
-#ifndef NVTASKSET_ATTACH_ENTRY_H
-#define NVTASKSET_ATTACH_ENTRY_H
+#pragma once
 
 #define ATTACH_LIBRARY "libnvtaskset-attach.so"
 
@@ -8,5 +7,3 @@
  * library is loaded. The result is NULL, or one line with the reason why the library refuses to work; the library is
  * then unloaded. `argument` is valid until the function returns. */
 #define ATTACH_ENTRY "nvtaskset_attached"
-
-#endif

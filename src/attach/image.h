@@ -2,8 +2,7 @@
  * A program or library in another process, read from memory: the place, and the defined symbols. The file is not used,
  * since it may be deleted, or in another mount namespace.
  */
-#ifndef NVTASKSET_ATTACH_IMAGE_H
-#define NVTASKSET_ATTACH_IMAGE_H
+#pragma once
 
 #include "attach/memory.h"
 
@@ -19,5 +18,3 @@ bool image_open(struct image *image, const struct memory *memory, uint64_t start
 
 /* The address of a symbol defined by the image, or 0. `size` may be NULL. */
 uint64_t image_find(const struct image *image, const struct memory *memory, const char *name, uint64_t *size);
-
-#endif

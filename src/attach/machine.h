@@ -6,8 +6,7 @@
  * code of the thread for us ends there: the thread continues even if we have died. While we live, we restore its
  * registers.
  */
-#ifndef NVTASKSET_ATTACH_MACHINE_H
-#define NVTASKSET_ATTACH_MACHINE_H
+#pragma once
 
 #include "attach/image.h"
 #include "attach/memory.h"
@@ -144,5 +143,3 @@ void machine_end_wait(struct machine_state *state);
  * we do not come, the thread goes back. */
 int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request,
                         uint64_t stack);
-
-#endif

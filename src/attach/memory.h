@@ -4,8 +4,7 @@
  * All goes through /proc/PID, so nothing depends on the process's files, root directory or namespaces. The process runs
  * meanwhile: what was read may be out of date, and a hostile process may have put anything there.
  */
-#ifndef NVTASKSET_ATTACH_MEMORY_H
-#define NVTASKSET_ATTACH_MEMORY_H
+#pragma once
 
 #include "base/proc.h"
 
@@ -43,5 +42,3 @@ bool memory_write(const struct memory *memory, uint64_t address, const void *fro
 
 /* Reads a string, cut to `room`, with unprintable characters replaced. "" if unreadable. */
 void memory_read_text(const struct memory *memory, uint64_t address, char *to, size_t room);
-
-#endif

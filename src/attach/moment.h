@@ -9,8 +9,7 @@
  * and must not be in a signal handler that interrupted either. Also, no thread may be loading a library: loading can
  * take long.
  */
-#ifndef NVTASKSET_ATTACH_MOMENT_H
-#define NVTASKSET_ATTACH_MOMENT_H
+#pragma once
 
 #include "attach/machine.h"
 #include "attach/target.h"
@@ -27,5 +26,3 @@ bool moment_loader_is_busy(const struct target *target);
 /* Whether a thread that waits in the system call holds no lock of loading, and the call can be made again. `goes_on`:
  * after our stop the kernel continues the call by itself; otherwise the call fails, and has to be made once more. */
 bool moment_is_wait(long call, bool *goes_on);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Facts about a process before we attach; above all, whether we can.
  */
-#ifndef NVTASKSET_ATTACH_TARGET_H
-#define NVTASKSET_ATTACH_TARGET_H
+#pragma once
 
 #include "attach/image.h"
 #include "attach/memory.h"
@@ -37,5 +36,3 @@ int target_check_file_limit(pid_t pid, const char *what, size_t size, struct err
 
 /* Sets the reason for a failure with the errno, with a command to run if one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The tasks of a borrowed thread: takes a segment (give.c), or loads a library (load.c).
  */
-#ifndef NVTASKSET_ATTACH_TASKS_H
-#define NVTASKSET_ATTACH_TASKS_H
+#pragma once
 
 #include "base/error.h"
 #include "borrowed_thread.h"
@@ -58,5 +57,3 @@ size_t attach_library_room(const struct library *library);
  * without us: the caller must find out in another way whether the library is loaded. */
 #define LIBRARY_UNSEEN 1
 int attach_load_library(const struct library *library, struct borrowed_thread *borrowed);
-
-#endif

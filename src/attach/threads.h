@@ -1,8 +1,7 @@
 /*
  * The threads of a process, as /proc shows: the candidates for borrowing.
  */
-#ifndef NVTASKSET_ATTACH_THREADS_H
-#define NVTASKSET_ATTACH_THREADS_H
+#pragma once
 
 #include "attach/target.h"
 
@@ -29,5 +28,3 @@ size_t threads_choose(const struct target *target, struct thread_candidate **thr
 
 /* Whether the thread with the number in its own PID namespace has ended, or sleeps outside of the range. */
 bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Only this one thread is stopped. If we die, the kernel lets the thread continue in the state of that moment.
  */
-#ifndef NVTASKSET_ATTACH_TRACEE_H
-#define NVTASKSET_ATTACH_TRACEE_H
+#pragma once
 
 #include "attach/memory.h"
 
@@ -45,5 +44,3 @@ int tracee_write(pid_t thread, uint64_t address, const void *from, size_t length
 
 /* Ends the tracing of a thread that is stopped or ends. */
 void tracee_release(struct tracee *tracee);
-
-#endif

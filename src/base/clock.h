@@ -3,8 +3,7 @@
  * functions of time, and a container may have its own clock (time_namespaces(7)): neither has an effect here. Times in
  * shared memory mean the same to all processes. errno is preserved; no cancellation point.
  */
-#ifndef NVTASKSET_CLOCK_H
-#define NVTASKSET_CLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void *vdso_function(const char *name);
 
 /* The same in an image of at most `size` bytes. Nothing outside is read, also of a broken image. */
 const void *vdso_find(const void *bytes, size_t size, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* The names by which programs load the driver library, and our library in front of the driver. */
-#ifndef NVTASKSET_DRIVER_NAMES_H
-#define NVTASKSET_DRIVER_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct elf_note {
 };
 
 #define ELF_NOTE ((struct elf_note){.name_size = sizeof "nvtaskset", .type = 1, .name = "nvtaskset"})
-
-#endif

@@ -5,8 +5,7 @@
  * `nvtaskset: REASON`. A reason reads "what: why", names a remedy if there is one, starts in lower case unless with a
  * name, and has neither newline nor full stop.
  */
-#ifndef NVTASKSET_ERROR_H
-#define NVTASKSET_ERROR_H
+#pragma once
 
 #include "nvtaskset.h"
 
@@ -49,5 +48,3 @@ static inline int error_is_set(void)
 {
 	return -1;
 }
-
-#endif

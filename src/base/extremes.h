@@ -1,6 +1,5 @@
 /* The lesser and the greater of two numbers; a sum and a rest without wrapping around. */
-#ifndef NVTASKSET_EXTREMES_H
-#define NVTASKSET_EXTREMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ static inline double max_double(double a, double b)
 {
 	return a > b ? a : b;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The identity of a process, the same from every PID namespace, and of a program's execution. */
-#ifndef NVTASKSET_IDENTITY_H
-#define NVTASKSET_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool identity_is_privileged(void);
  * Another process's number is 0 if the process has ended or may not be inspected. */
 uint64_t identity_own_execution(void);
 uint64_t identity_execution_of(pid_t pid);
-
-#endif

@@ -6,8 +6,7 @@
  * written unless descriptor 2 is still the same file as when the library was loaded. A regular file open for reading
  * but not for appending may be older than the library, and is never written. The counters still count (segment.h).
  */
-#ifndef NVTASKSET_BASE_LOG_H
-#define NVTASKSET_BASE_LOG_H
+#pragma once
 
 /* Reads the environment, and remembers standard error: before a second thread can change either. */
 void log_open(void);
@@ -21,5 +20,3 @@ void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same, also against the user's wish for silence: for the program's last line. */
 void log_last_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

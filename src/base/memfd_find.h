@@ -1,6 +1,5 @@
 /* Finds open memfds of another process by name. The process may be hostile: no open file makes the search wait. */
-#ifndef NVTASKSET_MEMFD_FIND_H
-#define NVTASKSET_MEMFD_FIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -46,5 +45,3 @@ int memfd_find_in(int directory, int first, const struct memfd_search *search, s
 int memfd_find_of(pid_t pid, const struct memfd_search *search, struct purse *purse);
 int memfd_find_among(const struct pids *pids, const struct memfd_search *search, struct purse *purse);
 int memfd_find_anywhere(const struct memfd_search *search, struct purse *purse);
-
-#endif

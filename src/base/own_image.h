@@ -1,6 +1,5 @@
 /* Whether an address lies in our library, or in a program with our code. */
-#ifndef NVTASKSET_OWN_IMAGE_H
-#define NVTASKSET_OWN_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ static inline bool own_image_has(const void *address)
 {
 	return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Paths of files in directories. */
-#ifndef NVTASKSET_PATH_H
-#define NVTASKSET_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ static inline bool path_join(char path[PATH_MAX], const char *directory, const c
 {
 	return path_join_part(path, directory, strlen(directory), name);
 }
-
-#endif

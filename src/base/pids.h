@@ -1,6 +1,5 @@
 /* A list of process ids. */
-#ifndef NVTASKSET_PIDS_H
-#define NVTASKSET_PIDS_H
+#pragma once
 
 #include "error.h"
 
@@ -21,5 +20,3 @@ bool pids_have(const struct pids *pids, pid_t pid);
 
 /* Lists every process in /proc, by rising number. -1 with the reason, and nothing to free. */
 int pids_all(struct pids *pids, struct error *error);
-
-#endif

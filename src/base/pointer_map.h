@@ -3,8 +3,7 @@
  * map have the size given to each call. A found or added struct stays in place until the next addition. For one thread
  * at a time.
  */
-#ifndef NVTASKSET_BASE_POINTER_MAP_H
-#define NVTASKSET_BASE_POINTER_MAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void *pointer_map_find(const struct pointer_map *map, size_t size, const void *p
 void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer);
 
 void pointer_map_clear(struct pointer_map *map);
-
-#endif

@@ -4,8 +4,7 @@
  * A single system call reads a file: the content is of one moment, except in a search of a long file. Paths are formats
  * for printf. A pid names a process; 0 is the calling process, regardless of the number in /proc.
  */
-#ifndef NVTASKSET_PROC_H
-#define NVTASKSET_PROC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ static inline bool proc_mapping_has(const struct mapping *mapping, uint64_t addr
 {
 	return address >= mapping->start && address < mapping->end;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * user may have many names (/etc/subuid). Waiting has one bound for all processes. A purse of NULL, for a named
  * process, pays for everything: then only the readers' bounds hold.
  */
-#ifndef NVTASKSET_PURSE_H
-#define NVTASKSET_PURSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool purse_find(struct purse *purse, pid_t pid, const char *name, size_t most, c
 /* Waits for a millisecond, and counts `patience_ms` down, the caller's own bound. False without waiting if the bound or
  * the purse is used up. */
 bool purse_wait(struct purse *purse, unsigned int *patience_ms);
-
-#endif

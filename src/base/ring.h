@@ -8,8 +8,7 @@
  *
  * Places are atomic words, copied relaxed: fences order the words against the number (tests/litmus/ring.litmus).
  */
-#ifndef NVTASKSET_BASE_RING_H
-#define NVTASKSET_BASE_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ static inline bool ring_is_whole(const _Atomic uint64_t *number, uint64_t seen, 
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(number, memory_order_relaxed) - seen < places - 1;
 }
-
-#endif

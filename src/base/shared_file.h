@@ -1,6 +1,5 @@
 /* Files in shared memory: making, mapping and locking. */
-#ifndef NVTASKSET_SHARED_FILE_H
-#define NVTASKSET_SHARED_FILE_H
+#pragma once
 
 #include "error.h"
 #include "purse.h"
@@ -44,5 +43,3 @@ void *shared_file_map_low(int file, size_t size, uint64_t reach);
 int shared_file_lock(int file, struct purse *purse, struct error *error);
 int shared_file_lock_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
 void shared_file_unlock(int file);
-
-#endif

@@ -6,8 +6,7 @@
  * threads out of the table, or entries are vacated instead, and occupied again by another handle. Of several entries
  * with the same handle, the last added entry is found.
  */
-#ifndef NVTASKSET_BASE_TABLE_H
-#define NVTASKSET_BASE_TABLE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ static inline void *table_content(struct table_entry *entry, size_t offset)
 {
 	return entry ? (char *)entry - offset : NULL;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * directory or link on the path, and a user with the right to write there, can replace the target. In a sticky
  * directory, as /tmp, only the owner can replace a file.
  */
-#ifndef NVTASKSET_TRUST_H
-#define NVTASKSET_TRUST_H
+#pragma once
 
 #include "error.h"
 
@@ -29,5 +28,3 @@ int trust_make_directory(const char *path, char real[PATH_MAX], struct error *er
 /* 0 if users other than the owner and outside the group can read the file at an absolute path, or enter the directory.
  * -1 with the obstacle. */
 int trust_check_open(const char *path, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * The driver's announcements of calls of its API: the published CUPTI_DRIVER_TRACE_CBID_* numbers, and the layout of
  * the arguments. No other file knows either.
  */
-#ifndef NVTASKSET_DRIVER_CALLS_H
-#define NVTASKSET_DRIVER_CALLS_H
+#pragma once
 
 #include "cuda.h"
 #include "gpu/qmd.h"
@@ -464,5 +463,3 @@ unsigned int calls_cluster_of(const CUlaunchConfig *config);
 /* A call begins, or has ended. The frame gets the call's facts about launches. */
 void calls_enter(const struct call *call);
 void calls_leave(const struct call *call);
-
-#endif

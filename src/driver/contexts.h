@@ -4,8 +4,7 @@
  * A full table remembers no new contexts: the driver is asked again each time, three to five calls. The launch path
  * looks here when a thread launches on a new context.
  */
-#ifndef NVTASKSET_DRIVER_CONTEXTS_H
-#define NVTASKSET_DRIVER_CONTEXTS_H
+#pragma once
 
 #include "cuda.h"
 
@@ -40,5 +39,3 @@ void contexts_forget(CUcontext context);
 
 /* In the child of a fork: the parent's releases do not count the child's kernels. */
 void contexts_after_fork(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Our part of NVIDIA's driver API, with the published names and values: no CUDA toolkit is needed.
  */
-#ifndef NVTASKSET_DRIVER_CUDA_H
-#define NVTASKSET_DRIVER_CUDA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -192,5 +191,3 @@ enum {
 	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
 	CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4
 };
-
-#endif

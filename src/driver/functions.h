@@ -10,8 +10,7 @@
  * calls the tool directly. A call of the program or the tool inside ours on the same thread, as in a handler of a
  * signal, counts as ours; and a handler that leaves by a jump leaves the mark behind.
  */
-#ifndef NVTASKSET_DRIVER_FUNCTIONS_H
-#define NVTASKSET_DRIVER_FUNCTIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "cuda.h"
@@ -103,5 +102,3 @@ bool driver_captures(CUstream stream);
 
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */
 bool driver_has_graphs(void);
-
-#endif

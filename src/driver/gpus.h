@@ -1,8 +1,7 @@
 /*
  * The GPUs for the launches of this process: topology and descriptor family, for the launch path.
  */
-#ifndef NVTASKSET_DRIVER_GPUS_H
-#define NVTASKSET_DRIVER_GPUS_H
+#pragma once
 
 #include "cuda.h"
 #include "gpu/qmd.h"
@@ -39,5 +38,3 @@ struct gpu *gpus_of_device(CUdevice device);
 
 /* The GPU of known topology at the address; NULL: not known there, or not yet. Does not ask the driver. */
 const struct gpu *gpus_at(struct pci_address pci);
-
-#endif

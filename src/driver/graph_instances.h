@@ -7,8 +7,7 @@
  *
  * Each instance has the number of its upload. The caller gives the number, which only rises. For any thread.
  */
-#ifndef NVTASKSET_DRIVER_GRAPH_INSTANCES_H
-#define NVTASKSET_DRIVER_GRAPH_INSTANCES_H
+#pragma once
 
 #include "cuda.h"
 
@@ -110,5 +109,3 @@ void graph_instances_expire(CUgraphExec exec);
 /* In the child of a fork: forgets everything. The parent's graphs do not exist there, and a thread of the parent may
  * have been in the middle of a change. */
 void graph_instances_after_fork(void);
-
-#endif

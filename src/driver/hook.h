@@ -2,8 +2,7 @@
  * Subscribes to the driver's callbacks, by which we hear of every launch (facts.md, "The callback table" and
  * "Callbacks"). Only hook.c and slot.c know the callback table.
  */
-#ifndef NVTASKSET_DRIVER_HOOK_H
-#define NVTASKSET_DRIVER_HOOK_H
+#pragma once
 
 #include "base/error.h"
 #include "calls.h"
@@ -81,5 +80,3 @@ void hook_want_more(void);
 
 /* The same for fewer bits. Calls that another tool may need stay announced, and the library ignores the calls. */
 void hook_want_less(void);
-
-#endif

@@ -6,8 +6,7 @@
  * never unregister: until the context is destroyed, any descriptor may write there, also of a graph. The values for
  * descriptors of the launch path are prepared here, once for each context.
  */
-#ifndef NVTASKSET_DRIVER_RELEASES_H
-#define NVTASKSET_DRIVER_RELEASES_H
+#pragma once
 
 #include "cuda.h"
 #include "gpu/qmd.h"
@@ -50,5 +49,3 @@ unsigned int releases_places(struct pci_address pci, const struct counts_place *
 /* A context has been created, and cannot launch yet; or is about to be destroyed. */
 void releases_context_created(CUcontext context);
 void releases_context_destroyed(CUcontext context);
-
-#endif

@@ -11,8 +11,7 @@
  * A tool that subscribed before us keeps the slot to itself: only the driver knows the tool's callback. The tool's
  * unsubscribe call reaches our hook, and we subscribe then.
  */
-#ifndef NVTASKSET_DRIVER_SLOT_H
-#define NVTASKSET_DRIVER_SLOT_H
+#pragma once
 
 #include "base/error.h"
 #include "cuda.h"
@@ -72,5 +71,3 @@ void slot_hand_on(int domain, int id, const void *parameters);
 
 /* In the child of a fork: callbacks on the parent's threads do not count any more. */
 void slot_after_fork(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Streams in which a launch may not start at once, since an earlier call makes the stream wait for an event, a value or
  * the host. The stream counts as waiting until a launch after the call has ended. Equal numbers count as one stream.
  */
-#ifndef NVTASKSET_DRIVER_STREAMS_H
-#define NVTASKSET_DRIVER_STREAMS_H
+#pragma once
 
 #include "cuda.h"
 
@@ -42,5 +41,3 @@ bool streams_next_waits(CUstream stream, CUcontext context);
 
 /* In the child of a fork. */
 void streams_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads the code of a module as loaded by the driver: an ELF file in memory, perhaps damaged. Any pointer is safe. */
-#ifndef NVTASKSET_CUBIN_H
-#define NVTASKSET_CUBIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,5 +11,3 @@ bool cubin_launches_kernels(const void *cubin, size_t size);
 
 /* Whether the module has variables in managed memory. */
 bool cubin_has_managed_variables(const void *cubin, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * Our own kernels for measurements and tests, as PTX text: the driver compiles the text without a CUDA toolkit. The
  * simulator recognizes the kernels by name.
  */
-#ifndef NVTASKSET_KERNELS_H
-#define NVTASKSET_KERNELS_H
+#pragma once
 
 /*
  * where(uint32_t *output, uint64_t cycles): each block writes the number of its SM to output[block], and stays there
@@ -42,5 +41,3 @@ static const char kernels_ptx[] =
 	"{\n"
 	"	ret;\n"
 	"}\n";
-
-#endif

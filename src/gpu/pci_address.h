@@ -1,6 +1,5 @@
 /* A GPU's PCI address: the identity of the GPU here. */
-#ifndef NVTASKSET_PCI_ADDRESS_H
-#define NVTASKSET_PCI_ADDRESS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -36,5 +35,3 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 #define UUID_TEXT 41 /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
 
 void gpu_uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT]);
-
-#endif

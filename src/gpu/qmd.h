@@ -4,8 +4,7 @@
  * Only qmd.c knows bit positions. NVIDIA publishes the positions in open-gpu-doc, classes/compute/cl*qmd.h; facts.md,
  * "Launch descriptors", has the measurements. A set mask bit disables the TPC.
  */
-#ifndef NVTASKSET_QMD_H
-#define NVTASKSET_QMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -196,5 +195,3 @@ struct qmd_outcomes {
 struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
                               struct qmd_saved *saved);
 void qmd_restore(void *qmd, const struct qmd_saved *saved);
-
-#endif

@@ -10,8 +10,7 @@
  *                           /proc: 1,00000000
  * Both parsers accept only a whole text.
  */
-#ifndef NVTASKSET_TPCSET_H
-#define NVTASKSET_TPCSET_H
+#pragma once
 
 #include "base/error.h"
 
@@ -61,5 +60,3 @@ bool tpcset_looks_like_mask(const char *text);
 /* Returns `text`, which has room for TPCSET_TEXT bytes. The empty set is "" as a list and "0" as a mask. */
 const char *tpcset_format_list(const struct tpcset *set, char text[TPCSET_TEXT]);
 const char *tpcset_format_mask(const struct tpcset *set, char text[TPCSET_TEXT]);
-
-#endif

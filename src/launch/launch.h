@@ -6,8 +6,7 @@
  * on another context, after a change, or in an announced API call; kernels in graphs; launches of a program with masks
  * of its own; launches with blocks that must run at once.
  */
-#ifndef NVTASKSET_LAUNCH_LAUNCH_H
-#define NVTASKSET_LAUNCH_LAUNCH_H
+#pragma once
 
 #include "driver/hook.h"
 #include "launch/space/epoch.h"
@@ -34,5 +33,3 @@ static inline void launch_leave_call(struct frame *frame)
 	if (frame->recent.has_more)
 		frame->recent.epoch |= EPOCH_KEPT;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A launch is noted only with a timestamp of its own: there the GPU says when the launch has ended.
  */
-#ifndef NVTASKSET_LAUNCH_QUEUED_H
-#define NVTASKSET_LAUNCH_QUEUED_H
+#pragma once
 
 #include "driver/hook.h"
 
@@ -22,5 +21,3 @@ void queued_launch(struct launch *launch, const struct qmd_change *change, bool 
 
 /* Commands are in the pushbuffer (struct hook_events). Returns the end of the commands' launch; number 0: not known. */
 struct launch_end queued_submits(struct launch *last, const struct submission *submission);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Any thread. Only account_of_context and account_of_device call the driver.
  */
-#ifndef NVTASKSET_MEMORY_ACCOUNT_H
-#define NVTASKSET_MEMORY_ACCOUNT_H
+#pragma once
 
 #include "driver/cuda.h"
 #include "state/segment/segment.h"
@@ -50,5 +49,3 @@ struct account_room account_room(struct account *account);
 
 /* In bytes, of the process. */
 uint64_t account_bytes(struct account *account);
-
-#endif

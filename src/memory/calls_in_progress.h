@@ -1,8 +1,7 @@
 /*
  * Calls that change memory, in all threads: between begin and end, the books and the driver may differ.
  */
-#ifndef NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H
-#define NVTASKSET_MEMORY_CALLS_IN_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ bool memory_is_quiet(uint64_t *number);
 
 /* Of the threads, only the caller is left in the child of a fork. */
 void calls_in_progress_after_fork(void);
-
-#endif

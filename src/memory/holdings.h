@@ -7,8 +7,7 @@
  *
  * Any thread.
  */
-#ifndef NVTASKSET_MEMORY_HOLDINGS_H
-#define NVTASKSET_MEMORY_HOLDINGS_H
+#pragma once
 
 #include "account.h"
 
@@ -34,5 +33,3 @@ void holdings_forget(CUcontext context);
 
 /* In the child of a fork: nothing is held. */
 void holdings_after_fork(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The kinds of memory whose size the calls of the program do not tell (memory.h). Each kind has a file.
  */
-#ifndef NVTASKSET_MEMORY_KINDS_H
-#define NVTASKSET_MEMORY_KINDS_H
+#pragma once
 
 #include "account.h"
 #include "driver/calls.h"
@@ -121,5 +120,3 @@ void overhead_context_made(struct account *account);
 bool overhead_look(struct account *account, bool now);
 
 void overhead_after_fork(void);
-
-#endif

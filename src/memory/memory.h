@@ -28,8 +28,7 @@
  * All functions are for the driver's callbacks, and keep errno. Locks are held for a few instructions only, never
  * while the driver is called.
  */
-#ifndef NVTASKSET_MEMORY_MEMORY_H
-#define NVTASKSET_MEMORY_MEMORY_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -54,5 +53,3 @@ void memory_call_ended(const struct call *call);
 
 /* Before a context is destroyed, and its memory with it. */
 void memory_context_destroyed(CUcontext context);
-
-#endif

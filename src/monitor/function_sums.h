@@ -1,8 +1,7 @@
 /*
  * The work of a process's functions since the begin of a look: the sums of monitor_take's results.
  */
-#ifndef NVTASKSET_MONITOR_FUNCTION_SUMS_H
-#define NVTASKSET_MONITOR_FUNCTION_SUMS_H
+#pragma once
 
 #include "monitor.h"
 
@@ -18,5 +17,3 @@ struct function_sums {
 /* Of the same look each time, while the look lasts: the names are the look's. Without memory a function is missing. */
 void function_sums_add(struct function_sums *sums, const struct monitor_times *times);
 void function_sums_free(struct function_sums *sums);
-
-#endif

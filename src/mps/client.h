@@ -2,8 +2,7 @@
  * Becoming a client of NVIDIA MPS: kernels of several processes run at the same time. For the command only, never for
  * the shim.
  */
-#ifndef NVTASKSET_MPS_CLIENT_H
-#define NVTASKSET_MPS_CLIENT_H
+#pragma once
 
 #include "base/error.h"
 #include "look.h"
@@ -20,5 +19,3 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 
 /* The variable of this environment by which MPS limits a client's SMs; NULL without a limit. */
 const char *mps_limit_given(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Runs NVIDIA's control program of MPS for a limited time, and asks MPS's daemon by the program. The callers know the
  * commands, and the meaning of the answers.
  */
-#ifndef NVTASKSET_MPS_CONTROL_H
-#define NVTASKSET_MPS_CONTROL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -67,5 +66,3 @@ int mps_control_start(const char *control, const char *const *added, bool from_r
 
 /* The first line of an answer, for a reason. The rest of the answer is lost. */
 const char *mps_first_line(char *answer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Starting, inspecting and stopping MPS's control daemon. */
-#ifndef NVTASKSET_MPS_DAEMON_H
-#define NVTASKSET_MPS_DAEMON_H
+#pragma once
 
 #include "base/error.h"
 #include "look.h"
@@ -18,5 +17,3 @@ int mps_inspect(const struct mps_request *request, struct mps_status *status, st
 /* Stops an unused control daemon started by mps_prepare. With `force`, stops any daemon, and the clients' calls fail.
  * `status` gets the findings. -1 with the reason. */
 int mps_stop(bool force, struct mps_status *status, struct error *error);
-
-#endif

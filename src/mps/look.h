@@ -2,8 +2,7 @@
  * The state of NVIDIA MPS for this process: the place of the control daemon, whether the daemon runs, the daemon's
  * report, and the room for clients.
  */
-#ifndef NVTASKSET_MPS_LOOK_H
-#define NVTASKSET_MPS_LOOK_H
+#pragma once
 
 #include "base/error.h"
 
@@ -105,5 +104,3 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 /* The room of a server for clients on a GPU, if each client takes `connections` channels. Measured on an H200, driver
  * 580.159, for 1, 2, 3, 4, 8, 12, 16 and 32. */
 unsigned int mps_capacity(unsigned int connections);
-
-#endif

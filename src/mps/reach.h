@@ -1,6 +1,5 @@
 /* Whether a process may be a client of MPS, without asking any process. */
-#ifndef NVTASKSET_MPS_REACH_H
-#define NVTASKSET_MPS_REACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,5 +13,3 @@ bool mps_reaches(pid_t pid);
 
 /* The number of a process's connections as a client of MPS; 0 if unknown, or without MPS. */
 unsigned int mps_connections(pid_t pid);
-
-#endif

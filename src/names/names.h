@@ -5,8 +5,7 @@
  * Each name is one jump to the driver's function (MACHINE/stubs.S), by way of a slot that names_open fills. A name
  * without a function in the driver is taken out of our symbol table in memory: dlsym finds the driver's functions only.
  */
-#ifndef NVTASKSET_NAMES_H
-#define NVTASKSET_NAMES_H
+#pragma once
 
 /* The name of the loaded library with the functions. Each library of ours with this room defines the name. */
 extern const char names_library[];
@@ -17,5 +16,3 @@ void names_open(void);
 
 /* For stubs.S: the function that a name leads to, after names_open. */
 void *names_early(unsigned int number);
-
-#endif

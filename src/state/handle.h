@@ -6,8 +6,7 @@
  * privileges starts with the parent's partition and cannot change the partition. Without /proc, the handle is the open
  * file itself, and is not inherited. A program with more privileges than its user does not pass on a handle either.
  */
-#ifndef NVTASKSET_SEGMENT_HANDLE_H
-#define NVTASKSET_SEGMENT_HANDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int handle_open(int number);
 
 /* Whether executed programs inherit the descriptor. */
 bool handle_is_passed_on(int number);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * All members write here. A hostile member can take the group's memory away, or let the group have too much.
  */
-#ifndef NVTASKSET_STATE_LEDGER_H
-#define NVTASKSET_STATE_LEDGER_H
+#pragma once
 
 #include "base/identity.h"
 #include "gpu/pci_address.h"
@@ -83,5 +82,3 @@ uint32_t ledger_of_command(const struct ledger *ledger, const struct ledger_gpu 
 
 /* The slot of a process; -1 if it has none. */
 int ledger_slot_of(const struct ledger *ledger, struct identity who);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A revision as text, carried by the environment from the command to the shim.
  */
-#ifndef NVTASKSET_REVISION_TEXT_H
-#define NVTASKSET_REVISION_TEXT_H
+#pragma once
 
 #include "base/error.h"
 #include "revisions.h"
@@ -15,5 +14,3 @@
  * Settings are plain (settings.h). */
 int revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *revision_format(const struct segment_revision *revision, char text[SEGMENT_ENVIRONMENT_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Readers and editors do not trust each other (state/segment/segment.h, state/group/group.h).
  */
-#ifndef NVTASKSET_REVISIONS_H
-#define NVTASKSET_REVISIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"
@@ -201,5 +200,3 @@ void revisions_store(revisions_ring ring, uint64_t number, const struct segment_
  * each attempt to copy, or the copy is not a revision. */
 bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
                     uint64_t *number);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings of a program (settings.h) as text. */
-#ifndef NVTASKSET_STATE_SETTING_TEXT_H
-#define NVTASKSET_STATE_SETTING_TEXT_H
+#pragma once
 
 #include "base/error.h"
 #include "revisions.h"
@@ -30,5 +29,3 @@ double setting_number(const struct segment_revision *revision, enum setting sett
 /* An amount of memory in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */
 #define MEMORY_TEXT 16
 const char *setting_format_memory(uint64_t bytes, char text[MEMORY_TEXT]);
-
-#endif

@@ -2,8 +2,7 @@
  * What a program is given besides partitions: time, and memory. One table, for revisions, text, the options of the
  * command, JSON and the API; Python has the same names (tests/python/api.py).
  */
-#ifndef NVTASKSET_STATE_SETTINGS_H
-#define NVTASKSET_STATE_SETTINGS_H
+#pragma once
 
 /* X(identifier, name, kind of text (setting_text.c), first member in a revision, member behind, least, most, member in
  * JSON, and for --help and completion: value, whether for newcomers, values to offer, effect). Memory is last. */
@@ -27,5 +26,3 @@ enum setting {
 #undef SETTING_ENUM
 	SETTING_COUNT
 };
-
-#endif

@@ -4,8 +4,7 @@
  * the thread sleeps until the next launch. The thread blocks all signals, and takes no lock of the program while the
  * program is suspended. The child of a fork has no thread of ours, and makes the thread anew at need.
  */
-#ifndef NVTASKSET_TIME_THREAD_H
-#define NVTASKSET_TIME_THREAD_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -21,5 +20,3 @@ void time_thread_ring(void);
 void time_thread_end(void);
 
 void time_thread_after_fork(void);
-
-#endif

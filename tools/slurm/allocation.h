@@ -4,8 +4,7 @@
  * Only the controller knows the number of a job's shards on a node, and their GPU: the environment of a step names the
  * step's shards, and comes from the user. The controller is asked once for each job on a node (jobs.h).
  */
-#ifndef NVTASKSET_SLURM_ALLOCATION_H
-#define NVTASKSET_SLURM_ALLOCATION_H
+#pragma once
 
 #include "nvtaskset.h"
 
@@ -41,5 +40,3 @@ bool allocation_asks_for_shards(const char *text);
 
 /* Puts a running batch job back into the queue. */
 int allocation_requeue(uint32_t job);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the parts of the plugin: reasons of failures, and numbers as text. */
-#ifndef NVTASKSET_SLURM_COMMON_H
-#define NVTASKSET_SLURM_COMMON_H
+#pragma once
 
 #include "base/error.h"
 #include "nvtaskset.h"
@@ -28,5 +27,3 @@ static inline int number_parse(unsigned int *number, const char *text, unsigned 
 	*number = (unsigned int)value;
 	return 0;
 }
-
-#endif

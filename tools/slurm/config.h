@@ -1,8 +1,7 @@
 /*
  * The plugin's arguments in plugstack.conf: KEY=VALUE, each at most once.
  */
-#ifndef NVTASKSET_SLURM_CONFIG_H
-#define NVTASKSET_SLURM_CONFIG_H
+#pragma once
 
 #include "nvtaskset.h"
 
@@ -26,5 +25,3 @@ int config_parse(struct config *config, int count, char **arguments, struct nvta
 /* The directory of this node. `node` may be NULL without %n. -1 with the reason. */
 int config_directory(const struct config *config, const char *node, char directory[PATH_MAX],
                      struct nvtaskset_error *error);
-
-#endif

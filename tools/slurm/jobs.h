@@ -17,8 +17,7 @@
  * removed by the first step after slurmd's start, and whenever TPCs are missing; but not while a program of the job
  * runs. While the controller does not answer, all files stay.
  */
-#ifndef NVTASKSET_SLURM_JOBS_H
-#define NVTASKSET_SLURM_JOBS_H
+#pragma once
 
 #include "allocation.h"
 #include "nvtaskset.h"
@@ -90,5 +89,3 @@ int jobs_reconcile_once(const struct job *job, const char *life, struct nvtaskse
 
 /* Pure, for tests: the job in a file's name; 0: not our file. */
 uint32_t jobs_of_name(const char *name);
-
-#endif

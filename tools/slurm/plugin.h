@@ -1,8 +1,7 @@
 /*
  * The parts that make and end the share of a job, for the hooks of plugin.c.
  */
-#ifndef NVTASKSET_SLURM_PLUGIN_H
-#define NVTASKSET_SLURM_PLUGIN_H
+#pragma once
 
 #include "config.h"
 #include "jobs.h"
@@ -91,5 +90,3 @@ void mps_end(const struct job *job, const struct config *config, unsigned int us
  * which would be in the job's control group and end with the job. Slurm leaves out the prolog of a job that was on this
  * node in the last two minutes. Requeued jobs come back later, unless somebody sets their StartTime. */
 int mps_find(const struct job *job, unsigned int user, char pipes[PATH_MAX], struct nvtaskset_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the x86-64 files (attach/machine.h). */
-#ifndef NVTASKSET_ATTACH_X86_64_X86_64_H
-#define NVTASKSET_ATTACH_X86_64_X86_64_H
+#pragma once
 
 #include "attach/machine.h"
 
@@ -9,5 +8,3 @@ void x86_64_restart_call(struct user_regs_struct *registers);
 
 /* The thread's registers, changed to continue at another instruction, without an interrupted call. */
 struct user_regs_struct x86_64_go_on(const struct machine_state *state, uint64_t instruction);
-
-#endif

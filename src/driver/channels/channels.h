@@ -11,8 +11,7 @@
  *
  * Under MPS the channels of all clients are in the server's group: not to be used there.
  */
-#ifndef NVTASKSET_DRIVER_CHANNELS_CHANNELS_H
-#define NVTASKSET_DRIVER_CHANNELS_CHANNELS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -83,5 +82,3 @@ extern struct channels_list {
 
 /* In the child of a fork, which has no client and no channels. */
 void channels_after_fork(void);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Only for channels.h, in programs that were given something in time.
  */
-#ifndef NVTASKSET_DRIVER_CHANNELS_KERNEL_CLIENT_H
-#define NVTASKSET_DRIVER_CHANNELS_KERNEL_CLIENT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -74,5 +73,3 @@ int import_replace(import_ioctl *ours, import_place *next, struct error *error);
 
 /* Puts the former function back, unless the import has been replaced again meanwhile. */
 void import_restore(import_ioctl *ours);
-
-#endif

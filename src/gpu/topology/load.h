@@ -2,8 +2,7 @@
  * Sources of topologies after the file and the kernel driver. `root`, the root of the file system, is "" except in
  * tests.
  */
-#ifndef NVTASKSET_TOPOLOGY_LOAD_H
-#define NVTASKSET_TOPOLOGY_LOAD_H
+#pragma once
 
 #include "topology.h"
 
@@ -34,5 +33,3 @@ struct procfs_gpu {
  * no order. Returns the number of GPUs; 0 without the module, as on Jetson. `root` is put before every path; "" except
  * in tests. */
 unsigned int topology_read_procfs(const char *root, struct procfs_gpu *gpus);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The chip's GPCs cannot be observed in this way, and there are no virtual GPCs before Hopper.
  */
-#ifndef NVTASKSET_TOPOLOGY_MEASURED_H
-#define NVTASKSET_TOPOLOGY_MEASURED_H
+#pragma once
 
 #include "base/error.h"
 #include "topology.h"
@@ -63,5 +62,3 @@ int measured_infer(const struct measured *measured, struct topology *gpu, enum m
  * difference, else -1; in the reason, `here` and `there` name the origins. */
 int measured_compare(const struct topology *measured, const char *here, const struct topology *other,
                      const char *there, struct error *error);
-
-#endif

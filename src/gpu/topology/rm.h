@@ -4,8 +4,7 @@
  * Runs in foreign programs too: allocates nothing, and closes all descriptors before returning. The kernel frees all
  * objects with the descriptors.
  */
-#ifndef NVTASKSET_TOPOLOGY_RM_H
-#define NVTASKSET_TOPOLOGY_RM_H
+#pragma once
 
 #include "topology.h"
 
@@ -22,5 +21,3 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 
 /* topology_read_memory with the given system calls. */
 bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory);
-
-#endif

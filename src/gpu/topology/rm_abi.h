@@ -2,8 +2,7 @@
  * The ioctls of NVIDIA's kernel driver that we need, as structures and numbers. Published in open-gpu-kernel-modules;
  * the comments name the header (under src/common/sdk/nvidia/inc).
  */
-#ifndef NVTASKSET_TOPOLOGY_RM_ABI_H
-#define NVTASKSET_TOPOLOGY_RM_ABI_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -192,5 +191,3 @@ _Static_assert(sizeof(struct engine_info) == 32, "layout");
 _Static_assert(sizeof(struct memory_numbers) == 16, "layout");
 _Static_assert(sizeof(struct process_entry) == 72, "layout");
 _Static_assert(sizeof(struct process_info) == 14408, "layout");
-
-#endif

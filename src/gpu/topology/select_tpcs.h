@@ -1,6 +1,5 @@
 /* Selects TPCs for a program that asks only for a number of TPCs. */
-#ifndef NVTASKSET_TOPOLOGY_SELECT_TPCS_H
-#define NVTASKSET_TOPOLOGY_SELECT_TPCS_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/tpcset.h"
@@ -21,5 +20,3 @@ int select_tpcs(struct tpcset *selected, const struct topology *gpu, const struc
 /* Parses a number of TPCs, 1 … tpc_count, or a share from 1% to 100%, rounded down, but at least 1: two shares with
  * the sum 100% fit on a GPU of two TPCs or more. -1 with the reason. */
 int select_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error);
-
-#endif

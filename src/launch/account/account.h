@@ -5,8 +5,7 @@
  * Each thread counts in a counter slot of its own, and gives the slot back at the end. Threads without one share a
  * slot.
  */
-#ifndef NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
-#define NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
+#pragma once
 
 #include "driver/releases.h"
 #include "gpu/qmd.h"
@@ -71,5 +70,3 @@ void account_reasons(uint32_t reasons); /* a bit for each */
 
 /* Counts a graph node that was uploaded again after a change. */
 void account_refresh(void);
-
-#endif

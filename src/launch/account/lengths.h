@@ -3,8 +3,7 @@
  * places: in the process's own part of the GPU, and where the process has more. A length rises at once, and falls
  * slowly. In a full table, a new length takes the place of an old length. For any thread.
  */
-#ifndef NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
-#define NVTASKSET_LAUNCH_ACCOUNT_LENGTHS_H
+#pragma once
 
 #include "driver/calls.h"
 
@@ -41,5 +40,3 @@ void lengths_fall(struct length *length, uint32_t part);
 
 /* In the child of a fork, with functions of its own. */
 void lengths_forget(void);
-
-#endif

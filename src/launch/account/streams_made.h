@@ -2,8 +2,7 @@
  * Counts the program's streams, in the segment. Under MPS, a program may hang with more streams than connections
  * (mps.md), and nvtaskset -l names the program.
  */
-#ifndef NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
-#define NVTASKSET_LAUNCH_ACCOUNT_STREAMS_MADE_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -18,5 +17,3 @@ void streams_made_call_ended(const struct call *call);
 
 /* The streams of a context go unannounced. The streams of all contexts are forgotten: the number is too small then. */
 void streams_made_context_destroyed(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Reports work that runs outside the partition, or may. With --strict, the program ends. Otherwise the work is counted,
  * and at the first time a line on standard error says so.
  */
-#ifndef NVTASKSET_LAUNCH_ACCOUNT_VIOLATION_H
-#define NVTASKSET_LAUNCH_ACCOUNT_VIOLATION_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -23,5 +22,3 @@ void violation_open(void);
 
 /* Something is about to run unrestricted. With --strict, prints the reason and ends the process. */
 void violation_refuse(const char *reason);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * As with the driver itself, one thread at a time uses an instance.
  */
-#ifndef NVTASKSET_LAUNCH_GRAPHS_COUNTS_H
-#define NVTASKSET_LAUNCH_GRAPHS_COUNTS_H
+#pragma once
 
 #include "driver/hook.h"
 #include "driver/releases.h"
@@ -63,5 +62,3 @@ bool graph_counts_call_ended(CUgraphExec exec, bool has_run);
 
 /* In the child of a fork: forgets everything, see graph_instances_after_fork. */
 void graph_counts_after_fork(void);
-
-#endif

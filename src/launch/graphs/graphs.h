@@ -10,8 +10,7 @@
  *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
-#ifndef NVTASKSET_LAUNCH_GRAPHS_GRAPHS_H
-#define NVTASKSET_LAUNCH_GRAPHS_GRAPHS_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -27,5 +26,3 @@ void graphs_expect_older(void);
 /* A call about graphs (calls_are_of_graphs) begins, or has ended. */
 void graphs_call_begins(const struct call *call);
 void graphs_call_ended(const struct call *call);
-
-#endif

@@ -8,8 +8,7 @@
  * Kernels in graphs obey the mask for all launches, also after a later change. Masks of streams do not apply to graphs:
  * a node is uploaded once, and the graph may be launched into any stream.
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_APP_MASKS_H
-#define NVTASKSET_LAUNCH_SPACE_APP_MASKS_H
+#pragma once
 
 #include "decision.h"
 #include "driver/hook.h"
@@ -48,5 +47,3 @@ bool app_masks_want_call(int id);
 
 void app_masks_call_begins(const struct call *call);
 void app_masks_call_ended(const struct call *call);
-
-#endif

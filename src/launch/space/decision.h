@@ -1,8 +1,7 @@
 /*
  * The decision about a launch so far. Each decider changes the former result (launch/launch.c has the order).
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_DECISION_H
-#define NVTASKSET_LAUNCH_SPACE_DECISION_H
+#pragma once
 
 #include "driver/gpus.h"
 #include "state/segment/segment.h"
@@ -72,5 +71,3 @@ static inline void decision_stay(struct decision *decision, const struct topolog
 		decision->state = DECISION_WHOLE_GPU;
 	decision->is_yielding = false;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * A writer first writes the change and then raises the epoch. A decider first reads the epoch and then its sources:
  * after a change in between, the next launch is decided anew.
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_EPOCH_H
-#define NVTASKSET_LAUNCH_SPACE_EPOCH_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -53,5 +52,3 @@ static inline uint64_t epoch_of_masks(void)
 {
 	return atomic_load_explicit(&epoch_sources.masks, memory_order_acquire) + epoch_of_edits();
 }
-
-#endif

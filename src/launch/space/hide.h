@@ -8,8 +8,7 @@
  * cuBLAS gets the driver's own answers. With 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, for whatever reason,
  * cuBLAS computes wrong products (hardware.md). A statically linked cuBLAS cannot be distinguished from the program.
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_HIDE_H
-#define NVTASKSET_LAUNCH_SPACE_HIDE_H
+#pragma once
 
 #include "driver/calls.h"
 
@@ -24,5 +23,3 @@ bool hide_wants_call(int id);
 
 /* A wanted call has ended: reduces the answer. */
 void hide_call_ended(const struct call *call);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * After an edit, the first launch on a GPU compiles the partition for the GPU; later launches copy the result.
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_PARTITION_H
-#define NVTASKSET_LAUNCH_SPACE_PARTITION_H
+#pragma once
 
 #include "decision.h"
 #include "driver/gpus.h"
@@ -21,5 +20,3 @@ void partition_decide(const struct launch *launch, struct decision *decision);
 /* The TPCs for launches on the GPU now, for calls other than the launch itself; all without a restriction. The GPU's
  * topology must be known. */
 struct tpcset partition_on(const struct gpu *gpu);
-
-#endif

@@ -12,8 +12,7 @@
  * can: we make the call ask for an empty grid, which the driver refuses, and replace the driver's error by the real
  * reason (docs/hardware.md).
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
-#define NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
+#pragma once
 
 #include "decision.h"
 #include "driver/gpus.h"
@@ -37,5 +36,3 @@ void residency_open(void);
 bool residency_wants_call(int id);
 void residency_call_begins(const struct call *call);
 void residency_call_ended(const struct call *call);
-
-#endif

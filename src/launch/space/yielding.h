@@ -9,8 +9,7 @@
  * the partition only, gets the partition (residency.h): the gate has let the launch wait. A node of a graph that cannot
  * be uploaded again keeps its TPCs.
  */
-#ifndef NVTASKSET_LAUNCH_SPACE_YIELDING_H
-#define NVTASKSET_LAUNCH_SPACE_YIELDING_H
+#pragma once
 
 #include "decision.h"
 #include "driver/hook.h"
@@ -23,5 +22,3 @@ void yielding_leave(const struct gpu *gpu, const struct tpcset *part);
 void yielding_decide(const struct launch *launch, struct decision *decision);
 
 void yielding_after_fork(void);
-
-#endif

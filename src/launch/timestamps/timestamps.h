@@ -15,8 +15,7 @@
  *
  * While nobody looks, launches are as fast as without: the question is asked only where launches are decided anew.
  */
-#ifndef NVTASKSET_LAUNCH_TIMESTAMPS_TIMESTAMPS_H
-#define NVTASKSET_LAUNCH_TIMESTAMPS_TIMESTAMPS_H
+#pragma once
 
 #include "driver/calls.h"
 #include "driver/hook.h"
@@ -62,5 +61,3 @@ void timestamps_graph_destroyed(CUgraphExec exec);
 
 /* In the child of a fork: forgets the instances. */
 void timestamps_graphs_after_fork(void);
-
-#endif

@@ -5,8 +5,7 @@
  * moment of the processor, or earlier, bounds the offset from one side. Bounds of the last 12 seconds are kept: the
  * offset is known as far as all lines over time between the bounds agree.
  */
-#ifndef NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
-#define NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
+#pragma once
 
 #include "gpu/pci_address.h"
 
@@ -71,5 +70,3 @@ void shared_clock_leave(struct shared_clock *clock); /* may be NULL */
 /* As clock_fit_add, and clock_fit_offset. */
 bool shared_clock_add(struct shared_clock *clock, enum clock_order order, uint64_t cpu, uint64_t gpu);
 bool shared_clock_offset(struct shared_clock *clock, uint64_t cpu, struct clock_offset *offset);
-
-#endif

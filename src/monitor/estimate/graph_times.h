@@ -3,8 +3,7 @@
  *
  * The memory may be a hostile process's: the work is bounded for any content.
  */
-#ifndef NVTASKSET_MONITOR_ESTIMATE_GRAPH_TIMES_H
-#define NVTASKSET_MONITOR_ESTIMATE_GRAPH_TIMES_H
+#pragma once
 
 #include "state/kernels/timestamps_read.h"
 #include "times.h"
@@ -105,5 +104,3 @@ typedef const struct node_order *graphs_before_order(void *data, const struct ti
 /* Writes the graphs before a kernel that has ended, for times_add. */
 void graph_times_before(struct times_kernel *kernel, const struct timestamps *ring,
                         const struct timestamps_event *event, graphs_before_order *order_of, void *data);
-
-#endif

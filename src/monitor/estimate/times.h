@@ -10,8 +10,7 @@
  *
  * Nothing here reads a clock or foreign memory. A struct times is for one thread.
  */
-#ifndef NVTASKSET_MONITOR_ESTIMATE_TIMES_H
-#define NVTASKSET_MONITOR_ESTIMATE_TIMES_H
+#pragma once
 
 #include "clock_fit.h"
 
@@ -166,5 +165,3 @@ void durations_merge(struct durations *to, const struct durations *from);
 double durations_average(const struct durations *durations);
 double durations_deviation(const struct durations *durations);
 uint64_t durations_median(const struct durations *durations);
-
-#endif

@@ -19,8 +19,7 @@
  * Times are process_clock_ns's. No function is for the launch path. One thread at a time calls these functions. errno
  * is preserved.
  */
-#ifndef NVTASKSET_STATE_BOARD_BOARD_H
-#define NVTASKSET_STATE_BOARD_BOARD_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/pci_address.h"
@@ -91,5 +90,3 @@ void board_bury(const struct board_peer *peer);
 
 /* In the child of a fork: the child is on no board. */
 void board_after_fork(void);
-
-#endif

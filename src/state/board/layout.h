@@ -2,8 +2,7 @@
  * The memory of a board as all members map the board, and the file of the memory. Any word of the memory may be
  * nonsense at any time: all programs of the user can write there.
  */
-#ifndef NVTASKSET_STATE_BOARD_LAYOUT_H
-#define NVTASKSET_STATE_BOARD_LAYOUT_H
+#pragma once
 
 #include "base/memfd_find.h"
 #include "board.h"
@@ -108,5 +107,3 @@ struct board_search {
 /* Looks at some more processes, until a board is found with an inode number lower than `before` (0: any board). Returns
  * the file of the board, or -1. The search has looked at all processes when `position` is 0 again. */
 int board_search_on(struct board_search *search, ino_t before);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Periods are counted from the begin of the host's CLOCK_MONOTONIC (base/clock.h): all members agree on the periods.
  */
-#ifndef NVTASKSET_STATE_GROUP_BUDGET_H
-#define NVTASKSET_STATE_GROUP_BUDGET_H
+#pragma once
 
 #include "group.h"
 
@@ -55,5 +54,3 @@ static inline uint64_t budget_period(int64_t period_ns, uint64_t now)
 {
 	return now - now % (uint64_t)period_ns;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A group's file: made, changed and removed by the manager of jobs (group.h).
  */
-#ifndef NVTASKSET_STATE_GROUP_FILE_H
-#define NVTASKSET_STATE_GROUP_FILE_H
+#pragma once
 
 #include "group.h"
 
@@ -33,5 +32,3 @@ int group_file_lock_directory(const char *path, struct error *error);
  * also if the file of `except` is not in the directory: then other groups would get the TPCs of `except`. */
 int group_file_add_taken(struct segment_revision *taken, const char *path, struct group_identity except,
                          struct error *error);
-
-#endif

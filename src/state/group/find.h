@@ -2,8 +2,7 @@
  * Finding groups through the descriptors of processes. The processes may be hostile: no open file makes the search
  * wait.
  */
-#ifndef NVTASKSET_STATE_GROUP_FIND_H
-#define NVTASKSET_STATE_GROUP_FIND_H
+#pragma once
 
 #include "base/purse.h"
 #include "group.h"
@@ -45,5 +44,3 @@ int group_keep(const struct group *group, struct group_identity former, int desc
 int group_open_to_write(const struct group *of, int descriptor);
 
 bool group_open_inherited(struct group *group); /* in memory, by an inherited descriptor */
-
-#endif

@@ -43,8 +43,7 @@
  *
  * A file must not be made shorter while in use: the users would die of SIGBUS, as with a shortened library.
  */
-#ifndef NVTASKSET_STATE_GROUP_GROUP_H
-#define NVTASKSET_STATE_GROUP_GROUP_H
+#pragma once
 
 #include "base/error.h"
 #include "state/ledger.h"
@@ -168,5 +167,3 @@ int group_check_within(const struct group *group, const struct segment_partition
  * mapped ledger; -1 without a ledger. Looks at all processes, for milliseconds. */
 int apart_open(const struct group *group, int group_file, struct ledger **ledger);
 void apart_unmap(struct ledger *ledger);
-
-#endif

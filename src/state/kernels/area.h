@@ -3,8 +3,7 @@
  * An area is not in the segment, since the segment may move to another file: the GPU writes to an area, so an area
  * never moves, and is never unmapped.
  */
-#ifndef NVTASKSET_STATE_KERNELS_AREA_H
-#define NVTASKSET_STATE_KERNELS_AREA_H
+#pragma once
 
 #include "base/error.h"
 
@@ -63,5 +62,3 @@ bool area_is(const void *memory, const struct area_kind *kind);
 
 /* Whether errno is a limit of the reader, without a meaning for the process. */
 bool area_is_limit(int code);
-
-#endif

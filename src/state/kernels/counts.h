@@ -11,8 +11,7 @@
  *
  * The process may be hostile: a reader believes neither the names nor the content, and sums do not wrap around.
  */
-#ifndef NVTASKSET_STATE_KERNELS_COUNTS_H
-#define NVTASKSET_STATE_KERNELS_COUNTS_H
+#pragma once
 
 #include "area.h"
 #include "state/segment/segment.h"
@@ -125,5 +124,3 @@ void counts_end(struct counts_place *place);
 void counts_are_more(const struct segment *segment);
 
 void counts_after_fork(struct counts_areas *areas); /* in the child: the areas belong to the parent */
-
-#endif

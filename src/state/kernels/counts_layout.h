@@ -1,6 +1,5 @@
 /* The memory of an area of counts (counts.h), as mapped by the owner and by readers. */
-#ifndef NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
-#define NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
+#pragma once
 
 #include "area.h"
 #include "counts.h"
@@ -61,5 +60,3 @@ _Static_assert(offsetof(struct counts_place, state) == COUNTS_PAGE, "shared layo
 _Static_assert(offsetof(struct counts_place, slots) == COUNTS_PAGE + 64, "shared layout");
 _Static_assert(sizeof(struct counts_place) == 2 * COUNTS_PAGE, "shared layout");
 _Static_assert(offsetof(struct counts_memory, places) == COUNTS_PAGE, "shared layout");
-
-#endif

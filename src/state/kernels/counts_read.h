@@ -2,8 +2,7 @@
  * Reading the counts of a process (counts.h). The process may be hostile: a reader believes neither the names nor the
  * content, and sums do not wrap around.
  */
-#ifndef NVTASKSET_STATE_KERNELS_COUNTS_READ_H
-#define NVTASKSET_STATE_KERNELS_COUNTS_READ_H
+#pragma once
 
 #include "counts.h"
 
@@ -92,5 +91,3 @@ unsigned int counts_view_places(const struct counts_view *view, struct pci_addre
 /* A number that changes with new places and with gaps of all GPUs; whether there is a gap of all GPUs. */
 const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
 bool counts_view_has_gap(const struct counts_view *view);
-
-#endif

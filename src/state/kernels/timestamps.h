@@ -12,8 +12,7 @@
  *
  * The owner's side, in foreign programs: no call here waits, or allocates memory except timestamps_take.
  */
-#ifndef NVTASKSET_STATE_KERNELS_TIMESTAMPS_H
-#define NVTASKSET_STATE_KERNELS_TIMESTAMPS_H
+#pragma once
 
 #include "counts.h"
 
@@ -121,5 +120,3 @@ struct timestamps *timestamps_take(struct timestamps_areas *areas, const struct 
 
 /* In the child of a fork: the areas belong to the parent. */
 void timestamps_after_fork(struct timestamps_areas *areas);
-
-#endif

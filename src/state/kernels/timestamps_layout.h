@@ -1,6 +1,5 @@
 /* The memory of an area of timestamps (timestamps.h), as mapped by the owner and by readers. */
-#ifndef NVTASKSET_STATE_KERNELS_TIMESTAMPS_LAYOUT_H
-#define NVTASKSET_STATE_KERNELS_TIMESTAMPS_LAYOUT_H
+#pragma once
 
 #include "timestamps.h"
 
@@ -87,5 +86,3 @@ _Static_assert(TIMESTAMPS_BYTES % COUNTS_PAGE == 0, "registered as whole pages")
 _Static_assert(offsetof(struct timestamps, magic) == TIMESTAMPS_BYTES, "shared layout");
 _Static_assert(sizeof(struct timestamps_record) == 64, "shared layout");
 _Static_assert(sizeof(struct timestamp) == 16, "as the hardware writes it");
-
-#endif

@@ -2,8 +2,7 @@
  * Reading a ring of timestamps (timestamps.h). The owner may be hostile: each number is checked before use as an index,
  * and the work is bounded for any content.
  */
-#ifndef NVTASKSET_STATE_KERNELS_TIMESTAMPS_READ_H
-#define NVTASKSET_STATE_KERNELS_TIMESTAMPS_READ_H
+#pragma once
 
 #include "timestamps_layout.h"
 
@@ -70,5 +69,3 @@ uint64_t timestamps_read_function(const struct timestamps *ring, uint64_t number
 unsigned int timestamps_names_count(const struct timestamps *ring);
 bool timestamps_read_name(const struct timestamps *ring, unsigned int entry, uint64_t *function,
                           char name[TIMESTAMPS_NAME_MAX + 1]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Changing the partitions of running processes. The owner's threads and other editors go on meanwhile. */
-#ifndef NVTASKSET_STATE_SEGMENT_EDIT_H
-#define NVTASKSET_STATE_SEGMENT_EDIT_H
+#pragma once
 
 #include "segment.h"
 
@@ -72,5 +71,3 @@ int segment_raise(struct segment *segment, struct error *error);
 
 /* Whether the owner has moved to a new file (segment_keep_findable): editors must open the segment again. */
 bool segment_has_moved(const struct segment *segment);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finding the segment of another process. The process may be hostile, and the process's open files too. */
-#ifndef NVTASKSET_STATE_SEGMENT_FIND_H
-#define NVTASKSET_STATE_SEGMENT_FIND_H
+#pragma once
 
 #include "segment.h"
 #include "state/group/find.h"
@@ -40,5 +39,3 @@ bool segment_is_at_work(const struct segment *segment, pid_t pid);
 
 /* Why a process that uses CUDA does not obey; NULL if the process obeys, or does not use CUDA yet. */
 const char *segment_obstacle(const struct segment *segment, pid_t pid);
-
-#endif

@@ -5,8 +5,7 @@
  * number of watchers. The first watcher also raises the segment's number: the owner's threads ask lease_is_on at the
  * next launch, then at each launch while the lease is on, and never while the lease is off.
  */
-#ifndef NVTASKSET_STATE_SEGMENT_LEASE_H
-#define NVTASKSET_STATE_SEGMENT_LEASE_H
+#pragma once
 
 #include "segment.h"
 
@@ -20,5 +19,3 @@ bool lease_is_on(const struct segment *segment);
 /* For a watcher: extends the lease until LEASE_NS after `now`, the time on the owner's clock. -1 with the reason, as
  * for segment_change. */
 int lease_renew(struct segment *segment, uint64_t now, struct error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * Two limits may hold: a group's, for all members together, and the process's own. A process with a limit of its own
  * obeys the group's as well only where the group is a file, which fences.
  */
-#ifndef NVTASKSET_STATE_SEGMENT_MEMORY_H
-#define NVTASKSET_STATE_SEGMENT_MEMORY_H
+#pragma once
 
 #include "segment.h"
 
@@ -34,5 +33,3 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 
 /* The same of a group; `used` is 0. */
 struct segment_memory_use segment_read_memory_use_of_group(const struct group *group, struct pci_address pci);
-
-#endif

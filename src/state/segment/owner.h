@@ -1,6 +1,5 @@
 /* The owner's side of a segment, in foreign programs: getting the segment, and keeping the segment findable. */
-#ifndef NVTASKSET_STATE_SEGMENT_OWNER_H
-#define NVTASKSET_STATE_SEGMENT_OWNER_H
+#pragma once
 
 #include "segment.h"
 
@@ -50,5 +49,3 @@ bool segment_is_findable(const struct segment *segment);
  * Editors with the old file open learn of the move at the next edit. -1 with the reason if the kernel refuses; the
  * segment is then unchanged. One call at a time. */
 int segment_keep_findable(struct segment *segment, struct error *error);
-
-#endif

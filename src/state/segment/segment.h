@@ -24,8 +24,7 @@
  *
  * Neither side trusts the other: a reader checks all copies; an editor first checks seals, size, magic and version.
  */
-#ifndef NVTASKSET_STATE_SEGMENT_SEGMENT_H
-#define NVTASKSET_STATE_SEGMENT_SEGMENT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/identity.h"
@@ -267,5 +266,3 @@ void segment_read_counters(const struct segment *segment, struct segment_counter
 void segment_read_time(const struct segment *segment, struct segment_time *time);
 
 struct segment_borrowed segment_read_borrowed(const struct segment *segment);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * For our thread, but for company_read.
  */
-#ifndef NVTASKSET_TIME_DEMAND_COMPANY_H
-#define NVTASKSET_TIME_DEMAND_COMPANY_H
+#pragma once
 
 #include "state/segment/segment.h"
 #include "work.h"
@@ -34,5 +33,3 @@ bool company_has_left(const struct segment *segment, bool is_there, uint64_t now
 
 /* Our thread begins or ends, also by a fork. */
 void company_forget(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * For our thread, except given_forget.
  */
-#ifndef NVTASKSET_TIME_DEMAND_GIVEN_H
-#define NVTASKSET_TIME_DEMAND_GIVEN_H
+#pragma once
 
 #include "state/board/board.h"
 #include "state/segment/segment.h"
@@ -32,5 +31,3 @@ bool given_is_wanted(void);
 
 /* Writes the used time to the segment. */
 void given_tell(const struct segment *segment);
-
-#endif

@@ -4,8 +4,7 @@
  * group of another container is a peer as well, by the pool (state/pool/pool.h). For our thread alone, except
  * peers_after_fork.
  */
-#ifndef NVTASKSET_TIME_DEMAND_PEERS_H
-#define NVTASKSET_TIME_DEMAND_PEERS_H
+#pragma once
 
 #include "state/board/board.h"
 #include "state/kernels/counts_read.h"
@@ -52,5 +51,3 @@ const struct peer *peers_next(struct pci_address pci, unsigned int *at);
 
 /* In the child of a fork. */
 void peers_after_fork(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Wakes our thread (time/thread.h): called by any thread of the program for urgent news, and by a launch that finds
  * news. An editor wakes our thread too. errno is preserved.
  */
-#ifndef NVTASKSET_TIME_DEMAND_WAKEUP_H
-#define NVTASKSET_TIME_DEMAND_WAKEUP_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -19,5 +18,3 @@ struct time_news {
 	_Atomic uint64_t seen;         /* the last revision looked at; 0: our thread asks for the next launch */
 };
 extern struct time_news time_news __attribute__((visibility("hidden")));
-
-#endif

@@ -1,6 +1,5 @@
 /* The work in flight of this process on each GPU, by the counts of the process (driver/releases.h). */
-#ifndef NVTASKSET_TIME_DEMAND_WORK_H
-#define NVTASKSET_TIME_DEMAND_WORK_H
+#pragma once
 
 #include "gpu/pci_address.h"
 #include "state/kernels/counts_read.h"
@@ -67,5 +66,3 @@ struct work {
 
 /* Looks at `now`; `work` is the result of the last look, or all zero. One thread at a time. */
 void work_look(struct work *work, uint64_t now);
-
-#endif

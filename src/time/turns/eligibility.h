@@ -1,8 +1,7 @@
 /*
  * Whether this program may be suspended. The first reason against suspension stays, in this process. From any thread.
  */
-#ifndef NVTASKSET_TIME_TURNS_ELIGIBILITY_H
-#define NVTASKSET_TIME_TURNS_ELIGIBILITY_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -29,5 +28,3 @@ void eligibility_wait_until_resumed(void);
 
 /* In the child of a fork: there is no reason yet. */
 void eligibility_after_fork(void);
-
-#endif

@@ -3,8 +3,7 @@
  * (driver/channels/kernel_client.h). Without requests, a thread of the program provokes a request, in a call of the
  * program: a context cannot go meanwhile.
  */
-#ifndef NVTASKSET_TIME_TURNS_KERNEL_ACCESS_H
-#define NVTASKSET_TIME_TURNS_KERNEL_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool kernel_access_wants_call(int id);
 bool kernel_access_call_begins(void);
 
 void kernel_access_after_fork(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Each function returns the reason never to suspend the program again, or SEGMENT_TIME_NONE.
  */
-#ifndef NVTASKSET_TIME_TURNS_MEMORY_USE_H
-#define NVTASKSET_TIME_TURNS_MEMORY_USE_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -26,5 +25,3 @@ enum segment_time_state memory_use_of_module(const void *cubin, size_t size);
 
 /* Of a program that ran before our library came. Calls the driver, and reads all of /proc/self/maps. */
 enum segment_time_state memory_use_of_past(void);
-
-#endif

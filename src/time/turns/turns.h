@@ -5,8 +5,7 @@
  *
  * For our thread alone.
  */
-#ifndef NVTASKSET_TIME_TURNS_TURNS_H
-#define NVTASKSET_TIME_TURNS_TURNS_H
+#pragma once
 
 #include "state/segment/segment.h"
 #include "time/demand/work.h"
@@ -92,5 +91,3 @@ void timeslice_report_refusal(void);
 
 /* The program has its own slices again. */
 void timeslice_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A device in a container's image: the paths, the call of the hook, and the hook's work there. */
-#ifndef NVTASKSET_CDI_INSIDE_H
-#define NVTASKSET_CDI_INSIDE_H
+#pragma once
 
 #include "base/error.h"
 #include "state/group/group.h"
@@ -83,5 +82,3 @@ bool hook_is_me(const char *name);
 
 /* The exit status. */
 int hook_main(int count, char **arguments);
-
-#endif

@@ -6,8 +6,7 @@
  * The specification has the lowest version with the needed fields, and is replaced as a whole. A runtime refuses a file
  * with an unknown field: all fields are of version 0.3.0.
  */
-#ifndef NVTASKSET_CDI_SPECIFICATION_H
-#define NVTASKSET_CDI_SPECIFICATION_H
+#pragma once
 
 #include "base/error.h"
 #include "state/pool/file.h"
@@ -54,5 +53,3 @@ void specification_remove(struct specification *specification, const char *name)
 
 /* Replaces the file. Without devices, removes the file, since runtimes would refuse it. -1 with the reason. */
 int specification_write(const struct specification *specification, struct error *error);
-
-#endif

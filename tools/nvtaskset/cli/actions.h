@@ -2,8 +2,7 @@
  * The actions of the command (options.h). An action returns the exit status, with the reason unless 0; -1 stands for
  * EXIT_FAILURE: nothing has changed.
  */
-#ifndef NVTASKSET_CLI_ACTIONS_H
-#define NVTASKSET_CLI_ACTIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/pids.h"
@@ -39,5 +38,3 @@ int help_refer(const struct options *options, struct error *error, const char *w
  * segment gets a segment of its own. The remaining processes stay as they are. With `verbose`, prints the time of each
  * on standard error. -1 with the reason. */
 int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error);
-
-#endif

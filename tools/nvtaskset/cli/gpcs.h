@@ -1,8 +1,7 @@
 /*
  * The GPCs of a set of TPCs. Programs in one GPC share its caches.
  */
-#ifndef NVTASKSET_CLI_GPCS_H
-#define NVTASKSET_CLI_GPCS_H
+#pragma once
 
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
@@ -21,5 +20,3 @@ const char *gpcs_format(const struct gpcs *gpcs, char text[TPCSET_TEXT]);
 
 /* Whether the TPC is in no virtual GPC. A cluster there can only use the SMs of this TPC. */
 bool gpcs_is_singleton(const struct topology *gpu, unsigned int tpc);
-
-#endif

@@ -4,8 +4,7 @@
  * A number is CUDA's number of a GPU in this environment: CUDA_VISIBLE_DEVICES hides GPUs and changes their order. A
  * bus id or a UUID also names a hidden GPU.
  */
-#ifndef NVTASKSET_CLI_GPUS_H
-#define NVTASKSET_CLI_GPUS_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/topology/select_tpcs.h"
@@ -58,5 +57,3 @@ int gpus_number(const struct topology *gpu, const struct topology_list *list);
 
 /* A name that -G understands: the GPU's number, or else the bus id. Returns `text`. */
 const char *gpus_label(struct pci_address gpu, const struct topology_list *list, char text[PCI_ADDRESS_TEXT]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line, parsed. */
-#ifndef NVTASKSET_CLI_OPTIONS_H
-#define NVTASKSET_CLI_OPTIONS_H
+#pragma once
 
 #include "base/error.h"
 #include "gpus.h"
@@ -90,5 +89,3 @@ struct options {
 	/* With ACTION_RUN, and ACTION_CURVE without pid; the pids of ACTION_TRACE; ended by NULL. */
 	char **command;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Understands the command line.
  */
-#ifndef NVTASKSET_CLI_PARSE_H
-#define NVTASKSET_CLI_PARSE_H
+#pragma once
 
 #include "tables.h"
 
@@ -26,5 +25,3 @@ struct beginning {
 
 /* -1 for a wrong command line: nothing can be offered. */
 int parse_beginning(struct beginning *beginning, int count, char **arguments);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that is replaced as a whole: readers have the old content or the new. */
-#ifndef NVTASKSET_CLI_REPLACE_H
-#define NVTASKSET_CLI_REPLACE_H
+#pragma once
 
 #include "base/error.h"
 
@@ -8,5 +7,3 @@
 
 /* -1 with the reason, and the old file is as before, also after a signal. Only a regular file is replaced. */
 int replace_file(const char *path, const char *text, size_t length, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * The options of a command line, and the words of its actions. Parsing, the check of the options together, --help and
  * completion all read these two tables.
  */
-#ifndef NVTASKSET_CLI_TABLES_H
-#define NVTASKSET_CLI_TABLES_H
+#pragma once
 
 #include "options.h"
 
@@ -48,5 +47,3 @@ extern const struct word_row tables_words[WORD_ROWS];
 
 /* PID. A thread's id stands for its process, as in taskset. -1 with the reason. */
 int tables_parse_pid(pid_t *pid, const char *text, struct error *error);
-
-#endif

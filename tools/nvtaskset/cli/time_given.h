@@ -1,6 +1,5 @@
 /* The time that a program was given, and the memory: as text, and whether the program can have them. */
-#ifndef NVTASKSET_CLI_TIME_GIVEN_H
-#define NVTASKSET_CLI_TIME_GIVEN_H
+#pragma once
 
 #include "base/error.h"
 #include "state/segment/segment.h"
@@ -32,5 +31,3 @@ void time_wait(const struct segment *segment, double end_ms);
 
 /* Why the time of `revision` will not be in force, by the process's state; NULL if it may be. */
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision);
-
-#endif

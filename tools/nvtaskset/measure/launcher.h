@@ -5,8 +5,7 @@
  * Our library gets a topology with a TPC for each mask bit: a partition is a set of mask bits. All functions return 0,
  * or -1 with the reason.
  */
-#ifndef NVTASKSET_LAUNCHER_H
-#define NVTASKSET_LAUNCHER_H
+#pragma once
 
 #include "base/error.h"
 #include "driver/cuda.h"
@@ -48,5 +47,3 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 
 /* Fails if our library could not restrict a launch as asked. */
 int launcher_check(struct launcher *launcher, struct error *error);
-
-#endif

@@ -4,8 +4,7 @@
  * In OpenMetrics, samples of a counter end in "_total", and the name of the family does not. OpenMetrics has types and
  * units that the classic format lacks, and a last line that says that nothing is missing.
  */
-#ifndef NVTASKSET_EXPOSITION_H
-#define NVTASKSET_EXPOSITION_H
+#pragma once
 
 #include "base/error.h"
 
@@ -74,5 +73,3 @@ void exposition_add(struct exposition *exposition, enum metric metric, const str
 /* Writes the page, with the samples of a family together, and ends the exposition. -1 with the reason if there was no
  * memory. The caller checks the file for write errors. */
 int exposition_end(struct exposition *exposition, FILE *file, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The kernels of a job of a program, and the time of a job by TPCs, as measured at a few sizes. Pure functions.
  */
-#ifndef NVTASKSET_PLAN_CURVE_H
-#define NVTASKSET_PLAN_CURVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ struct curve_bound {
 	const char *word, *text;
 };
 struct curve_bound curve_bound(const struct curve *curve, const struct curve *memory);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A task with more TPCs never takes longer: plan_task's times do not rise with TPCs.
  */
-#ifndef NVTASKSET_PLAN_PLAN_H
-#define NVTASKSET_PLAN_PLAN_H
+#pragma once
 
 #include "gpu/tpcset.h"
 
@@ -117,5 +116,3 @@ unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcs
  * launch overruns a quota: `launches_ns` is the sum of the programs' longest launches. */
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs,
                     uint64_t period_ns, uint64_t launches_ns);
-
-#endif

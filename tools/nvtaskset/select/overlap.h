@@ -1,6 +1,5 @@
 /* TPCs of a new partition that a second program has already. Often the user has made a mistake. */
-#ifndef NVTASKSET_SELECT_OVERLAP_H
-#define NVTASKSET_SELECT_OVERLAP_H
+#pragma once
 
 #include "base/pids.h"
 #include "gpu/topology/topology.h"
@@ -12,5 +11,3 @@
  * new partition: the ancestors, descendants and group of `own` do not count. Looks at the latest thousand processes. */
 void overlap_report(const struct segment_revision *revision, const struct pids *own, struct group_identity group,
                     const struct topology_list *list);
-
-#endif

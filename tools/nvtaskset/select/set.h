@@ -1,6 +1,5 @@
 /* SET: the user's text, read and printed. */
-#ifndef NVTASKSET_SELECT_SET_H
-#define NVTASKSET_SELECT_SET_H
+#pragma once
 
 #include "base/error.h"
 #include "base/pids.h"
@@ -60,5 +59,3 @@ const char *set_format(const struct tpcset *set, enum notation notation, char te
  * reason. */
 int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
                   bool *some_are_hidden, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The processes of -p.
  */
-#ifndef NVTASKSET_SELECT_TARGETS_H
-#define NVTASKSET_SELECT_TARGETS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/pids.h"
@@ -69,5 +68,3 @@ enum group_place targets_place_in_group(const struct group *group, pid_t pid, st
 
 /* Opens the members and strays with a partition, if any. -1 with the reason; the caller closes also then. */
 int targets_open_group(struct targets *targets, const struct group *group, struct error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * take a name first, nothing is left behind, and network namespaces do not matter. A ticket ends with its process.
  * Tickets of other users are ignored: users cannot block each other.
  */
-#ifndef NVTASKSET_SELECT_TURN_H
-#define NVTASKSET_SELECT_TURN_H
+#pragma once
 
 #include "base/error.h"
 
@@ -14,5 +13,3 @@
  * -1 with the reason if a process does not finish its turn. The reason names the option that needs the turn, and the
  * remedy `instead`. */
 int turn_wait(const char *option, const char *instead, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What programs did on the GPUs between two looks.
  */
-#ifndef NVTASKSET_ACTIVITY_H
-#define NVTASKSET_ACTIVITY_H
+#pragma once
 
 #include "monitor/function_sums.h"
 #include "monitor/monitor.h"
@@ -142,5 +141,3 @@ void activities_keep_up(void *activities);
 /* The row of the same process on the same GPU, or NULL. */
 const struct row *activities_find(const struct activities *activities, const struct process *process,
                                   struct pci_address gpu);
-
-#endif

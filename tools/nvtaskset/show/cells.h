@@ -1,6 +1,5 @@
 /* The cells of tables of programs, as text for people. */
-#ifndef NVTASKSET_CELLS_H
-#define NVTASKSET_CELLS_H
+#pragma once
 
 #include "gpu/tpcset.h"
 #include "rows.h"
@@ -87,5 +86,3 @@ const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX]);
 
 /* Large numbers are shortened. `decimals` is 0 for whole things. */
 const char *cell_count(struct reading count, int decimals, char text[CELL_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  * groups. The file's name is the id in the name of the container's control group. Only files of root and of the reader
  * are believed.
  */
-#ifndef NVTASKSET_CONTAINERS_H
-#define NVTASKSET_CONTAINERS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -41,5 +40,3 @@ bool container_read(struct container *container, const char *directory, const ch
  * (`proc`). */
 void containers_each(const char *directory, void (*see)(const struct container *container, void *context),
                      void *context);
-
-#endif

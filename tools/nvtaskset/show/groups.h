@@ -1,8 +1,7 @@
 /*
  * The groups of processes (state/group/group.h), and the sums over their members.
  */
-#ifndef NVTASKSET_GROUPS_H
-#define NVTASKSET_GROUPS_H
+#pragma once
 
 #include "activity.h"
 
@@ -29,5 +28,3 @@ bool groups_explain(const struct processes *processes, const struct shared *shar
 
 /* Prints a line for each group that has a name, or several members. */
 void groups_print(const struct groups *groups, FILE *page);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Functions that make a value return NULL without memory, and if a given value is NULL.
  */
-#ifndef NVTASKSET_JSON_H
-#define NVTASKSET_JSON_H
+#pragma once
 
 #include "activity.h"
 #include "base/error.h"
@@ -77,5 +76,3 @@ json_int_t json_now(void);
 /* Writes a document in ASCII, on one line or on many, and frees the document. -1 with the reason, without memory. The
  * caller checks the file for write errors. */
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error);
-
-#endif

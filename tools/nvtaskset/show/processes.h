@@ -1,8 +1,7 @@
 /*
  * A snapshot of the processes with a partition, as far as this user may examine them.
  */
-#ifndef NVTASKSET_PROCESSES_H
-#define NVTASKSET_PROCESSES_H
+#pragma once
 
 #include "base/error.h"
 #include "state/kernels/counts_read.h"
@@ -116,5 +115,3 @@ int processes_find_shared(struct processes *processes, struct error *error);
 
 /* Whether the process shares the TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
-
-#endif

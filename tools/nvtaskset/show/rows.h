@@ -3,8 +3,7 @@
  *
  * A number that is not known says so, and is never 0 instead.
  */
-#ifndef NVTASKSET_ROWS_H
-#define NVTASKSET_ROWS_H
+#pragma once
 
 #include "gpu/topology/topology.h"
 #include "processes.h"
@@ -89,5 +88,3 @@ struct row {
 
 /* Fills in the row of row->process at row->place, with all counts. False if there is no such row. */
 bool row_find(struct row *row, const struct topology_list *gpus);
-
-#endif

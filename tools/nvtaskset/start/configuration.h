@@ -2,8 +2,7 @@
  * The file in the dynamic linker's configuration that names our library's directory: `nvtaskset system enable` writes
  * the file on the host, and the hook in an image. With the file, ld.so finds our library without LD_LIBRARY_PATH.
  */
-#ifndef NVTASKSET_START_CONFIGURATION_H
-#define NVTASKSET_START_CONFIGURATION_H
+#pragma once
 
 #define CONFIGURATION_DIRECTORY "/etc/ld.so.conf.d"
 
@@ -11,5 +10,3 @@
  * locales with and without hyphens, also before 00-nvcr of NVIDIA's containers. */
 #define CONFIGURATION_NAME "00-000-nvtaskset.conf"
 #define CONFIGURATION CONFIGURATION_DIRECTORY "/" CONFIGURATION_NAME
-
-#endif

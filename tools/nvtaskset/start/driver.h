@@ -1,8 +1,7 @@
 /*
  * Finds the driver library, and our own.
  */
-#ifndef NVTASKSET_DRIVER_H
-#define NVTASKSET_DRIVER_H
+#pragma once
 
 #include "base/error.h"
 #include "library_path.h"
@@ -42,5 +41,3 @@ int start_library_directory(char directory[PATH_MAX], struct error *error);
 
 /* Whether a file is our library, whatever its name. */
 bool start_is_our_library(const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * ELF files. A file may be anything, and hostile: only a regular file is opened, and read, not mapped.
  */
-#ifndef NVTASKSET_START_ELF_FILE_H
-#define NVTASKSET_START_ELF_FILE_H
+#pragma once
 
 #include <elf.h>
 #include <limits.h>
@@ -34,5 +33,3 @@ bool elf_file_linker(int file, const Elf64_Ehdr *header, char linker[PATH_MAX]);
 
 /* Whether the file is glibc's dynamic linker itself, under any name. */
 bool elf_file_is_linker(int file, const Elf64_Ehdr *header);
-
-#endif

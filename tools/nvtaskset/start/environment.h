@@ -1,8 +1,7 @@
 /*
  * The environment of COMMAND and its descendants: the partition, and variables to load our library, not the driver's.
  */
-#ifndef NVTASKSET_ENVIRONMENT_H
-#define NVTASKSET_ENVIRONMENT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -23,5 +22,3 @@ int environment_clean(struct error *error);
 
 /* -1 with the reason: some variables may be set, but COMMAND is not started. */
 int environment_set(const struct environment *environment, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The directory with our library in the place of the driver.
  */
-#ifndef NVTASKSET_FRONT_H
-#define NVTASKSET_FRONT_H
+#pragma once
 
 #include "base/error.h"
 
@@ -16,5 +15,3 @@ int front_directory(const char *driver, char directory[PATH_MAX], struct error *
 /* 0 if a program after a change of its user can still reach our library and the driver through the directory, or if
  * programs started here cannot change the user. -1 with the reason. */
 int front_check_others(const char *directory, struct error *error);
-
-#endif

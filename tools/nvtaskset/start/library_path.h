@@ -2,8 +2,7 @@
  * Finds libraries where glibc's dynamic linker does: in the directories of LD_LIBRARY_PATH, in subdirectories for this
  * CPU, and in the linker's cache. Each function gives the first file that `wanted` accepts, or false.
  */
-#ifndef NVTASKSET_START_LIBRARY_PATH_H
-#define NVTASKSET_START_LIBRARY_PATH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ bool library_path_find_glibc(char path[PATH_MAX]);
 
 /* Whether this CPU is good enough for a library below glibc-hwcaps/NAME. True for any path elsewhere. */
 bool library_path_suits_cpu(const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The paths of this machine's libraries in the dynamic linker's cache.
  */
-#ifndef NVTASKSET_LOADER_CACHE_H
-#define NVTASKSET_LOADER_CACHE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -13,5 +12,3 @@
  * without a match, or for an unknown format. */
 bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const char *path),
                        char path[PATH_MAX]);
-
-#endif

@@ -2,8 +2,7 @@
  * Tests our library before programs use it. A process of our own, the probe, loads the driver library by name, as
  * programs do, in COMMAND's environment or in a plain environment. CUDA is not initialised, and no GPU wakes up.
  */
-#ifndef NVTASKSET_PROBE_H
-#define NVTASKSET_PROBE_H
+#pragma once
 
 #include "base/error.h"
 #include "environment.h"
@@ -20,5 +19,3 @@ int probe_bare(const char *directory, struct error *error);
 /* Whether this process is the probe, by the name it was started with. Then main must return probe_main's result. */
 bool probe_is_me(const char *name);
 int probe_main(void);
-
-#endif

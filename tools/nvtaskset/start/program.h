@@ -3,8 +3,7 @@
  *
  * Reads the file of COMMAND, or of a script's interpreter, and no files of libraries, nor of programs started later.
  */
-#ifndef NVTASKSET_PROGRAM_H
-#define NVTASKSET_PROGRAM_H
+#pragma once
 
 #include "base/error.h"
 #include "library_path.h"
@@ -44,5 +43,3 @@ int program_put_first(const struct program *program, const char *directory, stru
 
 /* Whether the command is in the table; then the reason has the remedy. NULL ends the words. */
 bool handover_examine(char **words, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* GPUs on which no launch can leave its program's partition. */
-#ifndef NVTASKSET_STRICT_H
-#define NVTASKSET_STRICT_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"
@@ -8,5 +7,3 @@
 
 /* -1 with the first GPU of the partition on which --strict refuses programs, and why. */
 int strict_check_gpus(const struct segment_revision *revision, const struct topology_list *list, struct error *error);
-
-#endif

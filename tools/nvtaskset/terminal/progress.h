@@ -2,8 +2,7 @@
  * The progress of long work: a line on standard error, if a terminal is there. The line appears after a second, is
  * renewed each second, and goes at the end. A stopped terminal does not stop the work.
  */
-#ifndef NVTASKSET_TERMINAL_PROGRESS_H
-#define NVTASKSET_TERMINAL_PROGRESS_H
+#pragma once
 
 /* Names the present step. The first call begins the work. */
 void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -12,5 +11,3 @@ void progress_say(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void progress_tick(void);
 
 void progress_end(void);
-
-#endif

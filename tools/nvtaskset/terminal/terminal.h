@@ -1,8 +1,7 @@
 /*
  * Standard output, which may be a terminal.
  */
-#ifndef NVTASKSET_TERMINAL_TERMINAL_H
-#define NVTASKSET_TERMINAL_TERMINAL_H
+#pragma once
 
 #include "base/error.h"
 
@@ -41,5 +40,3 @@ void terminal_give_up(int file, int after_ms);
 
 /* Writes all, past stdio; -1 with the reason. */
 int terminal_write(const char *text, size_t length, struct error *error);
-
-#endif

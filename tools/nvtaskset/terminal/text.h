@@ -1,8 +1,7 @@
 /*
  * Text from outside (command lines, names of users), made harmless for terminals and JSON.
  */
-#ifndef NVTASKSET_TERMINAL_TEXT_H
-#define NVTASKSET_TERMINAL_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ size_t text_width(const char *text, bool utf8);
 size_t text_print(FILE *file, const char *text, size_t columns, bool utf8);
 
 #define TEXT_WHOLE ((size_t)-1) /* for `columns`: print the whole text */
-
-#endif

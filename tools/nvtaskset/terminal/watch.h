@@ -5,8 +5,7 @@
  * the user types 'q'. The terminal is then restored. In a file or a pipe, displays follow each other, separated by an
  * empty line.
  */
-#ifndef NVTASKSET_TERMINAL_WATCH_H
-#define NVTASKSET_TERMINAL_WATCH_H
+#pragma once
 
 #include "base/error.h"
 #include "terminal.h"
@@ -53,5 +52,3 @@ int64_t watch_event_due_after(int64_t due, double seconds);
 /* Waits until then. Without a reader of standard output, ends like a write to a closed pipe: by SIGPIPE, or by -1 with
  * the reason if SIGPIPE is ignored. */
 int watch_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Programs that this process starts, changes and watches. Functions return -1 with the reason.
  */
-#ifndef NVTASKSET_TUNING_PROGRAMS_H
-#define NVTASKSET_TUNING_PROGRAMS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/pids.h"
@@ -104,5 +103,3 @@ struct sampled {
 int sampler_open(struct sampled *program, struct pci_address pci, struct error *error);
 void sampler_close(struct sampled *program);
 void sampler_watch(struct sampled *programs, size_t count, double ns);
-
-#endif

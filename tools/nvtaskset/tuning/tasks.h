@@ -1,6 +1,5 @@
 /* The tasks for a plan, from their file, and the plan of one GPU. */
-#ifndef NVTASKSET_TUNING_TASKS_H
-#define NVTASKSET_TUNING_TASKS_H
+#pragma once
 
 #include "plan/curve.h"
 #include "plan/plan.h"
@@ -57,5 +56,3 @@ int tasks_apply(struct tasks *tasks, const struct space *space, struct error *er
 
 /* Watches the tasks with deadlines, which run, for some seconds. -1 with the reason. */
 int tasks_check(struct tasks *tasks, double seconds, struct error *error);
-
-#endif
