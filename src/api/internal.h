@@ -10,7 +10,6 @@
 #include "nvtaskset.h"
 #include "state/revisions.h"
 
-#include <stddef.h>
 #include <string.h>
 
 _Static_assert(sizeof(struct nvtaskset_error) == 320, "the size in all versions");

@@ -15,9 +15,6 @@
 #include "machine.h"
 #include "target.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct borrowed_thread {

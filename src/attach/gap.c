@@ -4,7 +4,6 @@
 #include "attach/tracee.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 static bool is_zero(const struct machine_way *way)

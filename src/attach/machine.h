@@ -11,9 +11,6 @@
 #include "attach/image.h"
 #include "attach/memory.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 

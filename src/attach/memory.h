@@ -8,9 +8,6 @@
 
 #include "base/proc.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct memory {

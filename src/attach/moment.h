@@ -14,7 +14,6 @@
 #include "attach/machine.h"
 #include "attach/target.h"
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /* Whether a stopped thread of the state can be borrowed. */

@@ -7,7 +7,6 @@
 #include "attach/memory.h"
 #include "base/error.h"
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct target {

@@ -7,8 +7,6 @@
 #include "borrowed_thread.h"
 #include "state/segment/layout.h"
 
-#include <stddef.h>
-
 /* --- give.c ------------------------------------------------------------------------------------------------------- */
 
 /*

@@ -5,8 +5,6 @@
 
 #include "attach/target.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 /* Smaller ranks are better. */

@@ -8,9 +8,6 @@
 #include "attach/memory.h"
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct tracee {

@@ -4,8 +4,6 @@
 #include "error.h"
 #include "purse.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

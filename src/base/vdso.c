@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
 

@@ -8,10 +8,6 @@
 #include "gpu/qmd.h"
 #include "gpu/tpcset.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* The GPU writes `number` to `at` when a launch has ended; from then on, the word is never less. The memory stays for
  * as long as the process. 0: no end is written. */
 struct launch_end {

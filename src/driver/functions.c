@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stddef.h>
 #include <string.h>
 
 struct driver driver;

@@ -7,8 +7,6 @@
 #include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
 
-#include <stdbool.h>
-
 /* A place for each GPU of the program, and a place for all GPUs of unknown topology. */
 #define GPUS_MAX (TOPOLOGY_GPUS_MAX + 1)
 

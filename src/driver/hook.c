@@ -5,7 +5,6 @@
 #include "slot.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 
 enum {

@@ -8,9 +8,6 @@
 #include "calls.h"
 #include "cuda.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 struct gpu;
 struct releases;
 

@@ -13,8 +13,6 @@
 #include "state/kernels/counts_read.h"
 #include "state/kernels/timestamps.h"
 
-#include <stdbool.h>
-
 /* Of a context. Found with the context's GPU (contexts.h). */
 struct releases {
 	bool are_unknown;                          /* we have not heard of the context's creation */

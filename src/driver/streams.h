@@ -8,7 +8,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 /* A number for a stream. Two handles stand for many streams: a stream of each context, or of each thread there. */
 uintptr_t streams_number(CUstream stream, CUcontext context);

@@ -7,8 +7,6 @@
 
 #include "driver/hook.h"
 
-#include <stdbool.h>
-
 /* From here on launches are noted, or no more. False with the reason if impossible. Not in the launch path. */
 bool queued_want(bool wanted, struct error *error);
 

@@ -12,9 +12,6 @@
 #include "driver/cuda.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Of a GPU. Stays for as long as the process. */
 struct account;
 

@@ -6,10 +6,6 @@
 #include "account.h"
 #include "driver/calls.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* --- mapped.c ----------------------------------------------------------------------------------------------------- */
 
 /*

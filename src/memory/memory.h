@@ -33,8 +33,6 @@
 #include "driver/calls.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-
 /* From here on, the limit is of this segment. Only while no thread uses the driver: at the start, and in the child
  * of a fork after memory_after_fork. */
 void memory_use(const struct segment *segment);

@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
 
 /* --- the library that enforces them --------------------------------------------------------------------------- */
 

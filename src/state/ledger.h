@@ -26,8 +26,6 @@
 #include "gpu/pci_address.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #define LEDGER_GPUS 16
 #define LEDGER_MEMBERS 128

@@ -2,7 +2,6 @@
 
 #include "base/ring.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* Attempts of a reader before reporting that editors overtook the reader. */

@@ -11,9 +11,6 @@
 #include "gpu/tpcset.h"
 #include "settings.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define SEGMENT_GPUS TOPOLOGY_GPUS_MAX
 
 /* The partition of a process on one GPU. */

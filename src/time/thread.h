@@ -8,9 +8,6 @@
 
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 bool time_thread_exists(void);
 
 /* From any thread. Follow: the revision has a rule, or had a rule before. Ring: our thread, if any, should look at

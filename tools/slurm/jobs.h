@@ -23,7 +23,6 @@
 #include "nvtaskset.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #define JOBS_LIFE "NVTASKSET_SLURMD" /* in the environment of slurmd and of its steps: tells slurmd's lives apart */

@@ -9,7 +9,6 @@
 
 #include <limits.h>
 #include <slurm/spank.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* --- options.c ---------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include "kernel_client.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 enum {
 	KIND_CHANNEL = 0x6f, /* the low byte of each generation's class: clc86f.h, … */

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
 #define HANDLE_INFO 0xd02 /* ctrl/ctrl0000/ctrl0000client.h */

@@ -13,9 +13,6 @@
 #include "base/error.h"
 #include "topology.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define MEASURED_SMS_MAX (2 * TPCSET_MAX)
 
 /* Observations of a GPU. Too large for the stack. */

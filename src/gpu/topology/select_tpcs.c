@@ -1,6 +1,5 @@
 #include "select_tpcs.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

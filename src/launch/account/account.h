@@ -12,9 +12,6 @@
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* "off": kernels are not counted, and no release slot is used. */
 #define ACCOUNT_ENVIRONMENT "NVTASKSET_ACCOUNT"
 

@@ -8,7 +8,6 @@
 #include "driver/calls.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 enum length_place {
 	LENGTH_PART,

@@ -7,8 +7,6 @@
 #include "driver/calls.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-
 /* From here on, the number goes to the segment: at the start, and in the child of a fork, which has no streams. */
 void streams_made_use(const struct segment *segment);
 

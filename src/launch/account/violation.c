@@ -5,7 +5,6 @@
 #include "base/log.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -21,8 +21,6 @@
 #include "gpu/qmd.h"
 #include "state/kernels/counts.h"
 
-#include <stdbool.h>
-
 /* How a launch of the graph counts the node. */
 enum graph_kernel {
 	GRAPH_NO_KERNEL, /* the driver's own, or counted at the end (COUNTS_UNHEARD) */

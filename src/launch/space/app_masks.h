@@ -13,9 +13,6 @@
 #include "decision.h"
 #include "driver/hook.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum app_masks_scope {
 	APP_MASKS_ALL,  /* launches without a narrower mask */
 	APP_MASKS_ONE,  /* launches into a stream */

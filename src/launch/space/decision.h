@@ -6,9 +6,6 @@
 #include "driver/gpus.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum decision_state {
 	DECISION_WHOLE_GPU,    /* the descriptor stays unchanged */
 	DECISION_RESTRICTED,   /* the launch may use `set` */

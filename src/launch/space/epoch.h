@@ -13,7 +13,6 @@
 #include "state/segment/segment.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 #define EPOCH_NEVER UINT64_MAX         /* never the epoch */
 #define EPOCH_KEPT (UINT64_C(1) << 63) /* a bit outside the epoch */

@@ -12,8 +12,6 @@
 
 #include "driver/calls.h"
 
-#include <stdbool.h>
-
 #define HIDE_ENVIRONMENT "NVTASKSET_HIDE"
 
 /* Reads the environment: to be called before another thread can change it. */

@@ -19,8 +19,6 @@
 #include "driver/hook.h"
 #include "gpu/topology/topology.h"
 
-#include <stdbool.h>
-
 #define MISFIT_ENVIRONMENT "NVTASKSET_ON_MISFIT"
 
 /* Changes restricted launches only. The descriptor must have a known version. */

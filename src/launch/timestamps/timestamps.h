@@ -22,8 +22,6 @@
 #include "state/kernels/timestamps.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-
 /* From here on, looks are announced in this segment. Only while no thread launches. */
 void timestamps_use(const struct segment *segment);
 

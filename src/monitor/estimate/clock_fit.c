@@ -4,7 +4,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stddef.h>
 
 /* The most drift between two clocks, in ns for each ns. */
 #define DRIFT_MAX 100e-6

@@ -9,9 +9,6 @@
 
 #include "gpu/pci_address.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define CLOCK_FIT_SPANS 128
 #define CLOCK_FIT_SPAN_NS UINT64_C(100000000)
 

@@ -14,10 +14,6 @@
 
 #include "clock_fit.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 struct times_ways {
 	uint64_t latency_ns; /* from a launch to the kernel's begin on an idle GPU, usually */
 	uint64_t release_ns; /* from the end to the timestamp */

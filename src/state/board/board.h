@@ -25,8 +25,6 @@
 #include "gpu/pci_address.h"
 #include "gpu/tpcset.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define BOARD_PLACES 512

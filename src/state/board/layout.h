@@ -8,7 +8,6 @@
 #include "board.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 #define BOARD_NAME "nvtaskset-board"
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)

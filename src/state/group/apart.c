@@ -5,7 +5,6 @@
 #include "base/shared_file.h"
 #include "state/handle.h"
 
-#include <stddef.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

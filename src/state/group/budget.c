@@ -4,7 +4,6 @@
 #include "base/shared_file.h"
 #include "find.h"
 
-#include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -15,7 +15,6 @@
 #include "group.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 #define BUDGET_SLOTS 4096 /* of a period */
 #define BUDGET_SLOTS_AT_ONCE 32

@@ -49,8 +49,6 @@
 #include "state/ledger.h"
 #include "state/revisions.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define GROUP_FILE_ENVIRONMENT "NVTASKSET_GROUP_FILE"

@@ -4,8 +4,6 @@
 #include "area.h"
 #include "counts.h"
 
-#include <stddef.h>
-
 #define COUNTS_NAME "nvtaskset-counts"
 #define COUNTS_MAGIC UINT64_C(0x636b73617464766e)
 #define COUNTS_VERSION 3

@@ -6,8 +6,6 @@
 
 #include "counts.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define COUNTS_GPUS (SEGMENT_GPUS + 1) /* all unknown GPUs are an entry */

@@ -3,8 +3,6 @@
 
 #include "timestamps.h"
 
-#include <stddef.h>
-
 #define TIMESTAMPS_NAME "nvtaskset-times"
 #define TIMESTAMPS_MAGIC UINT64_C(0x656d69747464766e)
 #define TIMESTAMPS_VERSION 3

@@ -3,8 +3,6 @@
 
 #include "segment.h"
 
-#include <stddef.h>
-
 /* --- one process or several: for the command and for programs ----------------------------------------------------- */
 
 /* Holds the partition of a process, also after the segment has moved. */

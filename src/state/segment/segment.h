@@ -32,8 +32,6 @@
 #include "state/revisions.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* The number of lenders that are told apart. */

@@ -12,9 +12,6 @@
 #include "state/segment/segment.h"
 #include "work.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Whether a program has a number: the usual priority and weight are no number. */
 static inline bool company_is_number(uint32_t priority, uint32_t weight)
 {

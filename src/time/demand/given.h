@@ -10,8 +10,6 @@
 #include "state/segment/segment.h"
 #include "time/rules/rules.h"
 
-#include <stdint.h>
-
 /* The process gets a new segment: closes the old group's account. Only while our thread does not exist. */
 void given_forget(void);
 

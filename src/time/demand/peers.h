@@ -12,9 +12,6 @@
 #include "time/rules/rivals.h"
 #include "work.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Another program on a GPU, alive at the last look. */
 struct peer {
 	struct board_peer is;           /* of a group in the pool, without a process */

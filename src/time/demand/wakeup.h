@@ -7,7 +7,6 @@
 #include "state/segment/segment.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
 
 void wakeup_ring(void);
 

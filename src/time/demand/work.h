@@ -5,9 +5,6 @@
 #include "state/kernels/counts_read.h"
 #include "time/rules/rivals.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* --- demand.c ----------------------------------------------------------------------------------------------------- */
 
 /*

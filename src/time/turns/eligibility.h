@@ -5,8 +5,6 @@
 
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-
 /* SEGMENT_TIME_NONE if the program may be suspended; otherwise the reason. */
 enum segment_time_state eligibility_reason(void);
 

@@ -9,9 +9,6 @@
 #include "driver/calls.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* Of the GPUs of the machine: on some GPUs, kernels use any memory of the program without a call. Calls the driver,
  * which has begun. */
 enum segment_time_state memory_use_of_gpus(void);

@@ -11,9 +11,6 @@
 #include "time/demand/work.h"
 #include "time/rules/rivals.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* Our thread has begun, for the rules of the segment. */
 void turns_begin(const struct segment *segment);
 

@@ -5,8 +5,6 @@
 #include "state/group/group.h"
 #include "state/pool/pool.h"
 
-#include <stdbool.h>
-
 #define INSIDE_LIBRARY "/opt/nvtaskset/lib"   /* the host's installation of nvtaskset */
 #define INSIDE_FRONT "/opt/nvtaskset/front"   /* only the names that the dynamic linker must find */
 #define INSIDE_GROUPS GROUP_MOUNTS            /* with the group of the device */

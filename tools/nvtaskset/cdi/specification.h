@@ -13,7 +13,6 @@
 
 #include <jansson.h>
 #include <limits.h>
-#include <stdbool.h>
 
 #define CDI_FILE "/run/cdi/nvtaskset.json" /* runtimes look here; gone after a boot, as the groups are */
 #define CDI_KIND "nvtaskset/group"

@@ -9,8 +9,6 @@
 #include "gpu/topology/topology.h"
 #include "options.h"
 
-#include <stdbool.h>
-
 #define EXIT_CHANGED 3 /* a partition was changed, but is not in force, or the report failed */
 #define EXIT_CANNOT_EXECUTE 126
 #define EXIT_NOT_FOUND 127

@@ -6,9 +6,6 @@
 #include "mps/look.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* X(identifier, function, name where an option is refused): the actions. Each function has its own file (actions.h). */
 #define ACTIONS(X) \
 	X(RUN, action_run, "a COMMAND") /* SET COMMAND [ARG…]: replaces this process by COMMAND */ \

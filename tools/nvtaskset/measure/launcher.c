@@ -7,7 +7,6 @@
 #include "state/segment/find.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

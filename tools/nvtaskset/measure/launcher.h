@@ -14,8 +14,6 @@
 #include "gpu/tpcset.h"
 #include "state/segment/segment.h"
 
-#include <stdint.h>
-
 /* Enough blocks for every SM: a block has the largest size for all GPUs, and runs for some time; one or two fit
  * an SM. */
 #define LAUNCHER_BLOCKS_MAX (4 * MEASURED_SMS_MAX)

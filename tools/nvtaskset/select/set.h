@@ -9,8 +9,6 @@
 #include "state/group/group.h"
 #include "state/segment/segment.h"
 
-#include <stdbool.h>
-
 /* The part of a GPU that may be chosen. All 0: everything. */
 struct set_limits {
 	const struct pids *except;             /* processes whose TPCs count as free (-n) */

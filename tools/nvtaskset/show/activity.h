@@ -8,9 +8,6 @@
 #include "processes.h"
 #include "rows.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* --- watched.c: the times of programs, measured as long as the programs are watched (monitor/monitor.h) ----------- */
 
 /* A program's times on one GPU. */

@@ -4,8 +4,6 @@
 #include "gpu/tpcset.h"
 #include "rows.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 /* --- table.c ------------------------------------------------------------------------------------------------------ */

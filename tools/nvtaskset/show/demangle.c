@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

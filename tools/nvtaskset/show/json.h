@@ -12,7 +12,6 @@
 #include "groups.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 /* -l; with the busy shares of the GPUs, if these are measured. */

@@ -8,7 +8,6 @@
 #include "state/segment/memory.h"
 #include "state/segment/segment.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 
 /* --- workload.c --------------------------------------------------------------------------------------------------- */

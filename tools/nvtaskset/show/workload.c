@@ -4,7 +4,6 @@
 #include "containers.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "library_path.h"
 
 #include <limits.h>
-#include <stdbool.h>
 
 /* Finds the libcuda.so.1 that a program started here would load without us. Searches NVTASKSET_DRIVER, `first` (NULL:
  * LD_LIBRARY_PATH), the dynamic linker's cache, and the directories of NVIDIA's packages and containers. Never finds

@@ -7,8 +7,6 @@
 #include "gpu/topology/cache.h"
 
 #include <linux/capability.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

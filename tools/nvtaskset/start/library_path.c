@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <libgen.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>

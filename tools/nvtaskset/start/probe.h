@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "environment.h"
 
-#include <stdbool.h>
-
 /* 0 if the probe has loaded our library, and the library has set itself up; -1 with the reason. `environment` must be
  * strict. Waits for 10 seconds at most. */
 int probe(const struct environment *environment, struct error *error);

@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "library_path.h"
 
-#include <stdbool.h>
-
 enum program_trouble {
 	PROGRAM_FINE,        /* no trouble found */
 	PROGRAM_ABSENT,      /* execvp would find no file to execute; errno as of execvp */
