@@ -7,7 +7,7 @@
  */
 #pragma once
 
-/* The name of the loaded library with the functions. Each library of ours with this room defines the name. */
+/* The name of the loaded library with the functions. Each library of ours with these functions defines the name. */
 extern const char names_library[];
 
 /* For a constructor: fills all slots, once. A call of a name before then does the same: constructors of libraries

@@ -359,12 +359,12 @@ int group_check_within(const struct group *group, const struct segment_partition
 	if (group->is_file && !group_read(group, &fence, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
 	for (uint32_t i = 0; result == 0 && i < count; i++) {
-		const struct segment_partition *room = revision_find_partition(&fence, partitions[i].pci);
+		const struct segment_partition *found = revision_find_partition(&fence, partitions[i].pci);
 
-		if (room && !tpcset_is_subset(&partitions[i].set, &room->set))
+		if (found && !tpcset_is_subset(&partitions[i].set, &found->set))
 			result = error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED,
 			                        "its group has TPCs %.200s only, and its manager alone can change that",
-			                        tpcset_format_list(&room->set, list));
+			                        tpcset_format_list(&found->set, list));
 	}
 	return result;
 }

@@ -114,9 +114,9 @@ static int find_group(struct run *run, struct error *error)
 /* --- choosing the partition --------------------------------------------------------------------------------------- */
 
 static int find_set(const struct run *run, struct segment_revision *revision, const struct group *group,
-                    const struct segment_revision *room, struct error *error)
+                    const struct segment_revision *fence, struct error *error)
 {
-	const struct set_limits limits = {.group = group, .room = room, .is_dry_run = run->options->dry_run};
+	const struct set_limits limits = {.group = group, .fence = fence, .is_dry_run = run->options->dry_run};
 
 	return set_find(revision, &run->options->set, &run->chosen, &run->list, &limits, error);
 }

@@ -228,11 +228,11 @@ static bool has_all_of_group(const struct set_limits *limits, struct group_ident
 {
 	bool is_same = limits->group && group_is_same(limits->group->identity, group);
 
-	for (uint32_t i = 0; is_same && limits->room && i < limits->room->count; i++) {
+	for (uint32_t i = 0; is_same && limits->fence && i < limits->fence->count; i++) {
 		const struct segment_partition *partition = revision_find_partition(revision,
-		                                                                    limits->room->partitions[i].pci);
+		                                                                    limits->fence->partitions[i].pci);
 
-		is_same = partition && tpcset_equal(&partition->set, &limits->room->partitions[i].set);
+		is_same = partition && tpcset_equal(&partition->set, &limits->fence->partitions[i].set);
 	}
 	return is_same;
 }

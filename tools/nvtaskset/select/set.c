@@ -62,12 +62,12 @@ static int select_free(struct tpcset *set, const char *text, enum strategy strat
 	return select_tpcs(set, gpu, used ? &used->set : &none, count, strategy, error);
 }
 
-static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
+static struct tpcset fence_on(const struct set_limits *limits, const struct topology *gpu)
 {
-	const struct segment_partition *room = limits->room ? revision_find_partition(limits->room, gpu->pci) : NULL;
+	const struct segment_partition *fence = limits->fence ? revision_find_partition(limits->fence, gpu->pci) : NULL;
 	struct tpcset all = topology_all(gpu);
 
-	return room ? tpcset_and(&all, &room->set) : all;
+	return fence ? tpcset_and(&all, &fence->set) : all;
 }
 
 static int parse(struct tpcset *set, const char *text, const struct set_given *given, const struct topology *gpu,
@@ -76,7 +76,7 @@ static int parse(struct tpcset *set, const char *text, const struct set_given *g
 	int result = -1;
 
 	if (strcmp(text, "all") == 0) {
-		*set = room_on(limits, gpu);
+		*set = fence_on(limits, gpu);
 		return 0;
 	}
 	switch (given->notation) {
@@ -125,8 +125,8 @@ static void add_limits(struct segment_revision *occupied, const struct set_limit
 		const struct segment_partition *taken = limits->taken ? revision_find_partition(limits->taken,
 		                                                                                partition->pci)
 		                                                      : NULL;
-		struct tpcset all = topology_all(gpu), room = room_on(limits, gpu),
-			      outside = tpcset_without(&all, &room);
+		struct tpcset all = topology_all(gpu), fence = fence_on(limits, gpu),
+			      outside = tpcset_without(&all, &fence);
 
 		partition->set = tpcset_or(&partition->set, &outside);
 		if (taken)

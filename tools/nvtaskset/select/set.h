@@ -14,7 +14,7 @@ struct set_limits {
 	const struct pids *except;             /* processes whose TPCs count as free (-n) */
 	const struct group *group;             /* likewise members with all of the group's partition */
 	const struct segment_revision *taken;  /* TPCs that count as taken, even without a process (-n) */
-	const struct segment_revision *room;   /* the TPCs of the GPUs in `room`; of any other GPU, all */
+	const struct segment_revision *fence;  /* the TPCs of the GPUs in `fence`; of any other GPU, all */
 	bool is_dry_run;                       /* the choice (-n) is free for the next command, too */
 };
 

@@ -25,7 +25,7 @@ struct ticket {
 };
 
 /* The result of a look at the tickets of all other processes. */
-struct look {
+struct tickets_seen {
 	const struct ticket *own;
 	uint64_t highest;
 	bool others_first;             /* a second process comes before this process */
@@ -63,53 +63,53 @@ static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, 
 }
 
 /* Whether to wait for this ticket, among all earlier tickets. */
-static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
+static bool is_nearer(const struct tickets_seen *seen, uint64_t number, uint64_t self)
 {
-	return look->before < 0 || number == 0 ||
-	       (look->before_number != 0 && comes_before(look->before_number, look->before_self, number, self));
+	return seen->before < 0 || number == 0 ||
+	       (seen->before_number != 0 && comes_before(seen->before_number, seen->before_self, number, self));
 }
 
-static void wait_for_it(struct look *look, uint64_t number, uint64_t self, int file)
+static void wait_for_it(struct tickets_seen *seen, uint64_t number, uint64_t self, int file)
 {
-	int copy = is_nearer(look, number, self) ? fcntl(file, F_DUPFD_CLOEXEC, 3) : -1;
+	int copy = is_nearer(seen, number, self) ? fcntl(file, F_DUPFD_CLOEXEC, 3) : -1;
 
 	if (copy >= 0) {
-		if (look->before >= 0)
-			close(look->before);
-		look->before = copy;
-		look->before_number = number;
-		look->before_self = self;
+		if (seen->before >= 0)
+			close(seen->before);
+		seen->before = copy;
+		seen->before_number = number;
+		seen->before_self = self;
 	}
 }
 
-static void compare(struct look *look, uint64_t number, uint64_t self, int file)
+static void compare(struct tickets_seen *seen, uint64_t number, uint64_t self, int file)
 {
-	uint64_t own = atomic_load(&look->own->number);
+	uint64_t own = atomic_load(&seen->own->number);
 
-	if (number > look->highest)
-		look->highest = number;
+	if (number > seen->highest)
+		seen->highest = number;
 	/* A process that is about to take a number may take a lower number, or the same. */
-	if (number == 0 || comes_before(number, self, own, look->own->self)) {
-		if (!look->others_first || comes_before(number, self, look->first, look->first_of_self)) {
-			look->first = number;
-			look->first_of_self = self;
+	if (number == 0 || comes_before(number, self, own, seen->own->self)) {
+		if (!seen->others_first || comes_before(number, self, seen->first, seen->first_of_self)) {
+			seen->first = number;
+			seen->first_of_self = self;
 		}
-		look->others_first = true;
-		wait_for_it(look, number, self, file);
+		seen->others_first = true;
+		wait_for_it(seen, number, self, file);
 	}
 }
 
 /* Reads each ticket of a process. Always false: the search goes on. Skips our own ticket, also in forked children. */
 static bool look_at_ticket(int file, int number, void *context)
 {
-	struct look *look = context;
+	struct tickets_seen *seen = context;
 	struct stat status;
 	uint64_t words[2] = {0, 0}; /* 0 until they can be read */
 
 	(void)number;
 	if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
-	    pread(file, words, sizeof words, 0) >= 0 && words[1] != look->own->self)
-		compare(look, words[0], words[1], file);
+	    pread(file, words, sizeof words, 0) >= 0 && words[1] != seen->own->self)
+		compare(seen, words[0], words[1], file);
 	return false;
 }
 
@@ -121,17 +121,17 @@ static bool may_have_ticket(pid_t pid)
 }
 
 /* Tickets of other users do not count. */
-static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
+static int look_at_all(struct tickets_seen *seen, const struct ticket *own, struct error *error)
 {
 	const struct memfd_search tickets = {
 		.link = MEMFD_LINK(TICKET_NAME),
 		.is_meant = may_have_ticket,
 		.is_sought = look_at_ticket,
-		.context = look,
+		.context = seen,
 	};
 	struct pids pids;
 
-	*look = (struct look){.own = own, .before = -1};
+	*seen = (struct tickets_seen){.own = own, .before = -1};
 	if (pids_all(&pids, error) < 0)
 		return -1;
 	memfd_find_among(&pids, &tickets, NULL);
@@ -143,45 +143,45 @@ static int look_at_all(struct look *look, const struct ticket *own, struct error
 
 static int take_number(struct ticket *ticket, const char *option, const char *instead, struct error *error)
 {
-	struct look look;
+	struct tickets_seen seen;
 
-	if (look_at_all(&look, ticket, error) < 0)
+	if (look_at_all(&seen, ticket, error) < 0)
 		return -1;
-	if (look.before >= 0)
-		close(look.before);
-	if (look.highest == UINT64_MAX)
+	if (seen.before >= 0)
+		close(seen.before);
+	if (seen.highest == UINT64_MAX)
 		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take "
 		                        "turns; %s", option, instead);
-	atomic_store(&ticket->number, look.highest + 1);
+	atomic_store(&ticket->number, seen.highest + 1);
 	return 0;
 }
 
-static bool is_still_before(const struct look *look)
+static bool is_still_before(const struct tickets_seen *seen)
 {
 	uint64_t number = 0;
 	struct flock held = whole;
 
-	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 &&
-	       number == look->before_number && fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+	return seen->before >= 0 && pread(seen->before, &number, sizeof number, 0) >= 0 &&
+	       number == seen->before_number && fcntl(seen->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
 }
 
 /* Waits for the process right before ours. Then our turn comes, unless that process was ended. So most processes look
  * at all tickets only once more, however many wait. */
-static void wait_for_one(struct look *look)
+static void wait_for_one(struct tickets_seen *seen)
 {
 	double start = clock_ms();
 
 	do
 		clock_pause_us(1000);
-	while (is_still_before(look) && clock_ms() - start < LOOK_AGAIN_MS);
-	if (look->before >= 0)
-		close(look->before);
+	while (is_still_before(seen) && clock_ms() - start < LOOK_AGAIN_MS);
+	if (seen->before >= 0)
+		close(seen->before);
 }
 
 int turn_wait(const char *option, const char *instead, struct error *error)
 {
 	static struct ticket *ticket;
-	struct look look = {.others_first = true};
+	struct tickets_seen seen = {.others_first = true};
 	double start = clock_ms();
 
 	if (ticket)
@@ -189,18 +189,18 @@ int turn_wait(const char *option, const char *instead, struct error *error)
 	ticket = make_ticket(option, error);
 	if (!ticket)
 		return -1;
-	if (take_number(ticket, option, instead, error) < 0 || look_at_all(&look, ticket, error) < 0)
+	if (take_number(ticket, option, instead, error) < 0 || look_at_all(&seen, ticket, error) < 0)
 		return -1;
-	while (look.others_first && clock_ms() - start < WAIT_MS) {
-		uint64_t first = look.first_of_self;
+	while (seen.others_first && clock_ms() - start < WAIT_MS) {
+		uint64_t first = seen.first_of_self;
 
-		wait_for_one(&look);
-		if (look_at_all(&look, ticket, error) < 0)
+		wait_for_one(&seen);
+		if (look_at_all(&seen, ticket, error) < 0)
 			return -1;
-		if (look.first_of_self != first)
+		if (seen.first_of_self != first)
 			start = clock_ms();
 	}
-	return look.others_first ? error_set(error, "%s: another nvtaskset has been choosing TPCs for %d s; %s", option,
+	return seen.others_first ? error_set(error, "%s: another nvtaskset has been choosing TPCs for %d s; %s", option,
 	                                     WAIT_MS / 1000, instead)
 	                         : 0;
 }
