@@ -47,16 +47,29 @@ int options_parse_memory(struct options *options, const char *text)
 	return 0;
 }
 
+static const struct {
+	const char *name, *value, *text, *wanted;
+	int (*parse)(struct options *options, const char *text);
+} rows[] = {
+	{"tpcs", "N|P%", "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has",
+         "a number of TPCs from 1 on, or a part of a GPU such as 25%", options_parse_tpcs},
+	{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued",
+         "a number of GPCs from 1 on", options_parse_gpcs},
+	{"gpu-memory", "SIZE", "at most so much memory of each GPU, such as 2G, for jobs with shards",
+         "a whole number and M, G or T, such as 512M or 2G", options_parse_memory},
+};
+
 /* In the job's node, the text is a user's: a reason is one line. */
-static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
+static int take(int row, const char *text, int is_remote)
 {
 	struct options parsed = given;
 	struct nvtaskset_error error;
 	int result = 0;
 
-	if (!text || parse(&parsed, text) < 0)
-		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--%s=%.40s: wants %s", name, text ? text : "",
-		                    wanted);
+	(void)is_remote;
+	if (!text || rows[row].parse(&parsed, text) < 0)
+		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--%s=%.40s: wants %s", rows[row].name,
+		                    text ? text : "", rows[row].wanted);
 	else if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS))
 		result = reason_set(&error, NVTASKSET_ERROR_INVALID, "--tpcs and --gpcs: give one of them");
 	else
@@ -66,44 +79,17 @@ static int take(const char *name, int (*parse)(struct options *, const char *), 
 	return result;
 }
 
-static int take_tpcs(int value, const char *text, int is_remote)
-{
-	(void)value;
-	(void)is_remote;
-	return take("tpcs", options_parse_tpcs, text, "a number of TPCs from 1 on, or a part of a GPU such as 25%");
-}
-
-static int take_gpcs(int value, const char *text, int is_remote)
-{
-	(void)value;
-	(void)is_remote;
-	return take("gpcs", options_parse_gpcs, text, "a number of GPCs from 1 on");
-}
-
-static int take_memory(int value, const char *text, int is_remote)
-{
-	(void)value;
-	(void)is_remote;
-	return take("gpu-memory", options_parse_memory, text, "a whole number and M, G or T, such as 512M or 2G");
-}
-
 int options_register(spank_t spank)
 {
-	static struct spank_option options[] = {
-		{"tpcs", "N|P%",
-	         "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has", 1, 0,
-	         take_tpcs},
-		{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued", 1, 0,
-	         take_gpcs},
-		{"gpu-memory", "SIZE", "at most so much memory of each GPU, such as 2G, for jobs with shards", 1, 0,
-	         take_memory},
-	};
+	for (int row = 0; row < (int)(sizeof rows / sizeof *rows); row++) {
+		struct spank_option option = {(char *)rows[row].name, (char *)rows[row].value, (char *)rows[row].text,
+		                              1, row, take};
 
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS) {
-			slurm_error("nvtaskset: --%s: Slurm does not take the option", options[i].name);
+		if (spank_option_register(spank, &option) != ESPANK_SUCCESS) {
+			slurm_error("nvtaskset: --%s: Slurm does not take the option", rows[row].name);
 			return -1;
 		}
+	}
 	return 0;
 }
 

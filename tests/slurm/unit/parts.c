@@ -90,7 +90,7 @@ spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 	if (strcmp(option->name, "gpu-memory") == 0)
 		text = "1G";
 
-	return option->cb(0, text, 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+	return option->cb(option->val, text, 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------ */
