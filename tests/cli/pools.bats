@@ -57,6 +57,8 @@ names_the_lender() {
 	wait_until says '^        borrows TPCs 12-15 now'
 	nvtaskset -p --lend=off --group "$WORK/cdi/nvtaskset/infer"
 	wait_until not says '^        borrows TPCs'
+	nvtaskset -p --lend=1s --group "$WORK/cdi/nvtaskset/infer"
+	wait_until says '^        borrows TPCs 12-15 now'
 }
 
 @test "nothing is lent without a pool, nor between two pools" {
