@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # nvtaskset cdi add --pool: containers with namespaces of processes lend, borrow and have priorities. Attacks by hostile
 # containers are in tests/unit/pool.c.
-# needs: tests/cdi/inject
+# needs: tests/cdi/inject demo/where
 
 load helpers
 load containers
@@ -162,6 +162,16 @@ is_aside() {
 	wait_until says 'others do not see its priority'
 	truncate -s 4096 "$WORK/cdi/nvtaskset/.pools/main/0"
 	wait_until not says 'others do not see its priority'
+}
+
+# Rates are the hardware's to tell.
+@test "the test for the hardware" {
+	needs_root
+	needs python3
+	local play=$BUILD/tests/programs/play
+	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600 PAUSE=STOP RESUME=CONT
+	export LENDER="$play where jobs 50000,33000,0,4" BORROWER="$play iterations 500"
+	ROUNDS=1 LENGTH=1 WITHIN=100 GAIN=-100 run -0 "$ROOT/tests/hardware/pools.sh"
 }
 
 @test "cdi add --pool: listed, in the specification, changed, refused and removed" {
