@@ -122,6 +122,25 @@ is_aside() {
 	wait_until says '^        borrows TPCs 12-15 now'
 }
 
+# By podman's own loader of devices. Each container has namespaces of its own.
+@test "a container of podman borrows from a container of runc, also with users of its own" {
+	needs podman
+	start_mps
+	cdi add -t 8-15 --lend=1s --pool main infer
+	cdi add -t 0-7 --borrow --pool main train
+	start_container lender nvidia.com/gpu=0,nvtaskset/group=infer context wait where wait
+	export RUNTIME=podman
+	start_container borrower nvidia.com/gpu=0,nvtaskset/group=train context busy wait
+	wait_until says '^        borrows TPCs 8-15 now'
+	kill -KILL "$PROGRAM"
+	wait_until not says '^        borrows TPCs'
+	have_users 1
+	OPTIONS="--uidmap 0:100000:1 --gidmap 0:100000:1" \
+		start_container second nvidia.com/gpu=0,nvtaskset/group=train context busy wait
+	[ "$(awk '{ print $2 }' "/proc/$PROGRAM/uid_map")" = 100000 ]
+	wait_until says '^        borrows TPCs 8-15 now'
+}
+
 @test "a container whose page is noise, empty and full again, all the time: its partners go on" {
 	start_mps
 	cdi add -t 8-15 --lend=1s --pool main infer

@@ -1,7 +1,7 @@
 """Parts of tests/hardware/pools.sh.
 
     pools.py paused NAME            runs bench/untuned/program.py; signals pause it: SIGUSR1, until SIGUSR2
-    pools.py device FILE NAME       commands that do what a runtime does with a device of CDI, but for the hook
+    pools.py device FILE NAME       commands that do what a runtime does with a device, but for the hook
     pools.py apart PID…             whether no two processes share a namespace of processes, mounts or IPC; says users'
     pools.py rate LOG LINE          iterations in a second, from a line of a log on
     pools.py within FILE FILE LEAST MOST    whether the median ratio of two columns is in the bounds, in percent
@@ -47,10 +47,12 @@ def device(file, name):
         print(f"mount -t {kind} none {directory} || exit")
     print(f"ln -s {edits['hooks'][0]['args'][2]}/libcuda.so.1 /etc/ld.so.conf.d/00-000-nvtaskset.driver")
     for mount in edits["mounts"]:
-        print(f"to={mount['containerPath']} from={mount['hostPath']}; mkdir -p $to; [ -d $from ] || {{ rmdir $to; : >$to; }}")
+        print(f"to={mount['containerPath']} from={mount['hostPath']}; mkdir -p $to")
+        print("[ -d $from ] || { rmdir $to; : >$to; }")
         print(f"mount --bind -o {mount['options'][1]} $from $to || exit")
     print("export", *map(shlex.quote, edits["env"]))
-    print("export LD_LIBRARY_PATH=/opt/nvtaskset/front:/opt/nvtaskset/front/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
+    front = "/opt/nvtaskset/front"
+    print(f"export LD_LIBRARY_PATH={front}:{front}/driver${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}")
 
 
 def apart(*pids):

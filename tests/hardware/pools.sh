@@ -1,13 +1,13 @@
 #!/bin/bash
-# Lending between containers: a borrower in a pool has the rate that it has without containers, and the host's views
-# show the loan. Two programs in namespaces of their own, with the mounts of `nvtaskset cdi add --pool`, and two without,
-# all under one MPS daemon. Each pair works in turn, the first also without borrowing. TAP on standard output.
+# Lending between containers: a borrower in a pool has the same rate as without containers, and the host's views show
+# the loan. Two programs have namespaces, and the mounts of `nvtaskset cdi add --pool`; two have none. All use one MPS
+# daemon. Each pair works in turn, the first also without borrowing. TAP on standard output.
 #
 #   BUILD=build tests/hardware/pools.sh      as root, after make all build/demo/where; needs PyTorch; 100 seconds
 #
-# LENDER and BORROWER print a line for each iteration, which begins with seconds; PAUSE and RESUME are signals that they
-# obey. On the simulated GPU: tests/cli/pools.bats.
-# shellcheck disable=SC2016,SC2317 # called by name
+# LENDER and BORROWER print a line for each iteration, with seconds first, and obey the signals PAUSE and RESUME. The
+# simulated GPU: tests/cli/pools.bats.
+# shellcheck disable=SC2317 # called by name
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 : "${BUILD:=build}" "${ROUNDS:=4}" "${LENGTH:=3.6}" "${WITHIN:=3}" "${GAIN:=2}" "${LIMIT:=2ms}"
@@ -50,12 +50,13 @@ start() { # NAME COMMAND…
 contain() { # DEVICE COMMAND…
 	local group=$work/cgroup/docker-${ids[$1]}.scope
 	[ ! "${ids[$1]}" ] || mkdir -p "$group"
-	start "$1" unshare --mount --pid --ipc --fork --kill-child bash -c "$("${parts[@]}" device "$work/cdi.json" "$1")
+	start "$1" unshare --mount --pid --ipc --fork --kill-child bash -c "
+		$("${parts[@]}" device "$work/cdi.json" "$1")
 		[ ! -d $group ] || echo 0 >$group/cgroup.procs
 		exec $users \"\$@\"" bash "${@:2}"
 }
 
-works() { # NAME ITERATIONS: so many after its start
+works() { # NAME ITERATIONS
 	for _ in {1..600}; do
 		[ "$(wc -l <"$work/$1.log")" -lt "$2" ] || break
 		kill -0 "${jobs[$1]}" && sleep 0.1
@@ -66,7 +67,7 @@ works() { # NAME ITERATIONS: so many after its start
 	[ "$(wc -l <"$work/$1.log")" -ge "$2" ]
 }
 
-measure() { # pool | host | fixed: two containers, or without, or two that do not lend
+measure() { # pool | host | fixed: containers, no containers, or containers without loans
 	local works='' lines borrow=--borrow
 	[ "$1" != host ] || works=host-
 	[ "$1" != fixed ] || borrow=--borrow=off
@@ -83,7 +84,7 @@ measure() { # pool | host | fixed: two containers, or without, or two that do no
 }
 
 nvidia-cuda-mps-control -d || exit
-mount -t cgroup2 none "$work/cgroup" || ids=([chat]="" [train]="") # then views have no containers
+mount -t cgroup2 none "$work/cgroup" || ids=([chat]="" [train]="") # no names of containers
 nvtaskset cdi add --output "$work/cdi.json" -t 33-65 --lend="$LIMIT" --mps on --pool main chat >&2
 nvtaskset cdi add --output "$work/cdi.json" -t 0-32 --borrow --mps on --pool main train >&2
 for users in "unshare --user --map-root-user" ""; do
