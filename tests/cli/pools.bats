@@ -45,6 +45,11 @@ names_the_lender() {
 		grep -qE "lender=\"$LENDER\"\} [0-9.]+\$"
 }
 
+top_says() { # PID WORDS
+	nvtaskset top --once --delay 0.5 >"$WORK/top"
+	grep -q "^ *$1 .* $2" "$WORK/top"
+}
+
 @test "two containers of a pool: one borrows from the other, the host's views show it, and an edit holds live" {
 	start_mps
 	cdi add -t 8-15 --lend=1s --pool main infer
@@ -53,6 +58,8 @@ names_the_lender() {
 	wait_until says '^        borrows TPCs 8-15 now'
 	wait_until says '^        others use TPCs 8-15 now'
 	wait_until names_the_lender
+	wait_until top_says "$BORROWER" 'borrows 8 '
+	wait_until top_says "$LENDER" 'lends 8 '
 	nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" 12-15
 	wait_until says '^        borrows TPCs 12-15 now'
 	nvtaskset -p --lend=off --group "$WORK/cdi/nvtaskset/infer"

@@ -41,7 +41,6 @@ finish() {
 	rmdir /opt/nvtaskset
 } >/dev/null 2>&1
 trap finish EXIT
-
 start() { # NAME COMMAND…
 	"${@:2}" >"$work/$1.log" 2>"$work/$1.errors" &
 	jobs[$1]=$!
