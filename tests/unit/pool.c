@@ -629,6 +629,31 @@ TEST_BY(in_pool, a_lender_of_another_container)
 	segment_close(&segment);
 }
 
+/* A group counts once, whatever number of borrowers the page claims. */
+TEST_BY(in_pool, many_claimed_borrowers)
+{
+	struct segment_revision revision = revision_of(range(2, 3));
+	struct pool_place third;
+
+	memset(&claims, 0, sizeof claims);
+	self.is_client = true;
+	have_partition();
+	revision.lending = (struct segment_lending){.borrows = SEGMENT_BORROW_SET, .borrow = segment_borrow_all};
+	assert_done(put("third", revision, &third));
+	struct pool_page *theirs = map_page(third.page);
+
+	enter();
+	say(0);
+	assert_int_equal(see(process_clock_ns() + SECOND)->borrowers, 1);
+	slot.state = POOL_BORROWS;
+	for (unsigned int i = 0; i < POOL_SLOTS; i++)
+		write_to(theirs, i, slot);
+	assert_int_equal(see(process_clock_ns() + SECOND)->borrowers, 2);
+	munmap(theirs, POOL_PAGE);
+	peers_leave();
+	segment_close(&segment);
+}
+
 /* In turns, too. Equal priorities mean nothing. */
 TEST_BY(in_pool, a_priority_of_another_container)
 {
