@@ -20,6 +20,7 @@
 #include "time/demand/peers.h"
 #include "time/gate/claims.h"
 
+#include <sys/file.h>
 #include <sys/mount.h>
 
 #define MS UINT64_C(1000000)
@@ -433,6 +434,21 @@ TEST_BY(in_pool, an_edit_waits_for_the_list)
 	shared_file_unlock(list);
 	assert_done(pool_file_change(&group, &revision, &error));
 	group_close(&group);
+	close(list);
+}
+
+/* A container can open the list for reading, and lock the list. */
+TEST_BY(in_pool, locks_for_reading)
+{
+	const struct segment_revision revision = revision_of(range(4, 5));
+	struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	int list = open(text_of("%s/" POOL_LIST, own.directory), O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(flock(list, LOCK_EX), 0);
+	assert_int_equal(fcntl(list, F_OFD_SETLK, &all), 0);
+	assert_done(put("partner", revision, &partner));
+	assert_done(put("third", revision, &own));
+	assert_done(pool_file_remove(group_path("third"), &error));
 	close(list);
 }
 
