@@ -4,6 +4,7 @@
     pools.py device FILE NAME       commands that do what a runtime does with a device, but for the hook
     pools.py apart PID…             whether no two processes share a namespace of processes, mounts or IPC; says users'
     pools.py rate LOG LINE          iterations in a second, from a line of a log on
+    pools.py answers FILE…          how long answers took, by file
     pools.py within FILE FILE LEAST MOST    whether the median ratio of two columns is in the bounds, in percent
     pools.py shown PID PID ID ID    whether the host's views soon show what the first program borrows from the second,
                                     and their containers; the lender rests now and then
@@ -23,7 +24,12 @@ import time
 
 def paused(name):
     """The program's clock stands still while it is paused. Questions of `service` come at equal distances."""
-    clock, lost = time.monotonic, 0
+    clock, sleep, lost = time.monotonic, time.sleep, 0
+
+    def rest(seconds):
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            sleep(left)
 
     def pause(*_):
         nonlocal lost
@@ -34,6 +40,7 @@ def paused(name):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
     signal.signal(signal.SIGUSR1, pause)
     time.monotonic = lambda: clock() - lost
+    time.sleep = rest
     random.expovariate = lambda rate: 0.6
     sys.argv = ["program.py", name]
     runpy.run_path(os.path.join(os.path.dirname(__file__), "../../bench/untuned/program.py"), run_name="__main__")
@@ -68,6 +75,15 @@ def rate(log, line):
     print((len(ends) - 1) / (ends[-1] - ends[0]))
 
 
+def answers(*files):
+    for file in files:
+        with open(file) as lines:
+            lengths = sorted(1e3 * float(line.split()[1]) for line in lines if " " in line)
+        if lengths:
+            print(f"{os.path.basename(file)}: n = {len(lengths)}, median {statistics.median(lengths):.2f} ms, "
+                  f"mean {statistics.mean(lengths):.2f} ms, longest {lengths[-1]:.2f} ms")
+
+
 def within(first, second, least, most):
     with open(first) as a, open(second) as b:
         pairs = [(float(x), float(y)) for x, y in zip(a, b)]
@@ -93,4 +109,5 @@ def shown(train, chat, train_id="", chat_id=""):
             sys.exit(f"{pattern} is not in\n{page}")
 
 
-{function.__name__: function for function in (paused, device, apart, rate, within, shown)}[sys.argv[1]](*sys.argv[2:])
+PARTS = {part.__name__: part for part in (paused, device, apart, rate, answers, within, shown)}
+PARTS[sys.argv[1]](*sys.argv[2:])

@@ -7,7 +7,6 @@
 #
 # LENDER and BORROWER print a line for each iteration, with seconds first, and obey the signals PAUSE and RESUME. The
 # simulated GPU: tests/cli/pools.bats.
-# shellcheck disable=SC2317 # called by name
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 : "${BUILD:=build}" "${ROUNDS:=4}" "${LENGTH:=3.6}" "${WITHIN:=3}" "${GAIN:=2}" "${LIMIT:=2ms}"
@@ -17,8 +16,7 @@ read -ra lender <<<"${LENDER:-${parts[*]} paused service}"
 read -ra borrower <<<"${BORROWER:-${parts[*]} paused resnet50}"
 work=$(mktemp -d /var/lib/pools.XXXXXX)
 mkdir -p "$work/mps" "$work/log" "$work/cgroup" /opt/nvtaskset
-cp -a "$BUILD/nvtaskset" "$BUILD/lib" "$BUILD/demo/where" "$work"
-chmod 755 "$work"
+cp -a "$BUILD/nvtaskset" "$BUILD/lib" "$BUILD/demo/where" "$work" && chmod 755 "$work"
 export PATH=$work:$PATH:/usr/local/nvidia/bin CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/log
 declare -A jobs pids ids=([chat]=$(sha256sum <<<chat | head -c 64) [train]=$(sha256sum <<<train | head -c 64))
 count=0 failed=0 working='' modes=(pool host fixed)
@@ -67,7 +65,7 @@ works() { # NAME ITERATIONS
 }
 
 measure() { # pool | host | fixed: containers, no containers, or containers without loans
-	local works='' lines borrow=--borrow
+	local works='' lines asked borrow=--borrow
 	[ "$1" != host ] || works=host-
 	[ "$1" != fixed ] || borrow=--borrow=off
 	nvtaskset -p $borrow --group "$work/cdi/train" >/dev/null
@@ -77,8 +75,9 @@ measure() { # pool | host | fixed: containers, no containers, or containers with
 		working=$works
 	fi
 	sleep 0.5
-	lines=$(wc -l <"$work/${works}train.log")
+	lines=$(wc -l <"$work/${works}train.log") asked=$(wc -l <"$work/${works}chat.log")
 	sleep "$LENGTH"
+	tail -n "+$((asked + 1))" "$work/${works}chat.log" >>"$work/$1.answers"
 	"${parts[@]}" rate "$work/${works}train.log" "$lines" >>"$work/$1.rates"
 }
 
@@ -102,6 +101,7 @@ kill -"$PAUSE" "${pids[host-chat]}" "${pids[host-train]}"
 for ((i = 0; i < 3 * ROUNDS; i++)); do measure "${modes[(i + i / 3) % 3]}"; done
 ok "a borrower in a pool has the rate that it has without containers" \
 	"${parts[@]}" within "$work/pool.rates" "$work/host.rates" $((100 - WITHIN)) $((100 + WITHIN))
+ok "answers of the lender" "${parts[@]}" answers "$work"/{pool,host,fixed}.answers
 ok "a borrower gains" "${parts[@]}" within "$work/pool.rates" "$work/fixed.rates" $((100 + GAIN)) 1000
 measure pool
 ok "-l, top and metrics on the host show lent and borrowed TPCs, by container" \
