@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # nvtaskset cdi add --pool: containers with namespaces of processes lend, borrow and have priorities. Attacks by hostile
 # containers are in tests/unit/pool.c.
-# needs: tests/cdi/inject
+# needs: tests/cdi/inject demo/where
 
 load helpers
 load containers
@@ -45,6 +45,11 @@ names_the_lender() {
 		grep -qE "lender=\"$LENDER\"\} [0-9.]+\$"
 }
 
+top_says() { # PID WORDS
+	nvtaskset top --once --delay 0.5 >"$WORK/top"
+	grep -q "^ *$1 .* $2" "$WORK/top"
+}
+
 @test "two containers of a pool: one borrows from the other, the host's views show it, and an edit holds live" {
 	start_mps
 	cdi add -t 8-15 --lend=1s --pool main infer
@@ -53,10 +58,14 @@ names_the_lender() {
 	wait_until says '^        borrows TPCs 8-15 now'
 	wait_until says '^        others use TPCs 8-15 now'
 	wait_until names_the_lender
+	wait_until top_says "$BORROWER" 'borrows 8 '
+	wait_until top_says "$LENDER" 'lends 8 '
 	nvtaskset -tp --group "$WORK/cdi/nvtaskset/infer" 12-15
 	wait_until says '^        borrows TPCs 12-15 now'
 	nvtaskset -p --lend=off --group "$WORK/cdi/nvtaskset/infer"
 	wait_until not says '^        borrows TPCs'
+	nvtaskset -p --lend=1s --group "$WORK/cdi/nvtaskset/infer"
+	wait_until says '^        borrows TPCs 12-15 now'
 }
 
 @test "nothing is lent without a pool, nor between two pools" {
@@ -120,6 +129,25 @@ is_aside() {
 	wait_until says '^        borrows TPCs 12-15 now'
 }
 
+# By podman's own loader of devices. Each container has namespaces of its own.
+@test "a container of podman borrows from a container of runc, also with users of its own" {
+	needs podman
+	start_mps
+	cdi add -t 8-15 --lend=1s --pool main infer
+	cdi add -t 0-7 --borrow --pool main train
+	start_container lender nvidia.com/gpu=0,nvtaskset/group=infer context wait where wait
+	export RUNTIME=podman
+	start_container borrower nvidia.com/gpu=0,nvtaskset/group=train context busy wait
+	wait_until says '^        borrows TPCs 8-15 now'
+	kill -KILL "$PROGRAM"
+	wait_until not says '^        borrows TPCs'
+	have_users 1
+	OPTIONS="--uidmap 0:100000:1 --gidmap 0:100000:1" \
+		start_container second nvidia.com/gpu=0,nvtaskset/group=train context busy wait
+	[ "$(awk '{ print $2 }' "/proc/$PROGRAM/uid_map")" = 100000 ]
+	wait_until says '^        borrows TPCs 8-15 now'
+}
+
 @test "a container whose page is noise, empty and full again, all the time: its partners go on" {
 	start_mps
 	cdi add -t 8-15 --lend=1s --pool main infer
@@ -160,6 +188,16 @@ is_aside() {
 	wait_until says 'others do not see its priority'
 	truncate -s 4096 "$WORK/cdi/nvtaskset/.pools/main/0"
 	wait_until not says 'others do not see its priority'
+}
+
+# Rates are the hardware's to tell.
+@test "the test for the hardware" {
+	needs_root
+	needs python3
+	local play=$BUILD/tests/programs/play
+	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600 PAUSE=STOP RESUME=CONT
+	export LENDER="$play where jobs 50000,33000,0,4" BORROWER="$play iterations 500"
+	ROUNDS=1 LENGTH=1 WITHIN=100 GAIN=-100 run -0 "$ROOT/tests/hardware/pools.sh"
 }
 
 @test "cdi add --pool: listed, in the specification, changed, refused and removed" {

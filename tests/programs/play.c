@@ -22,6 +22,7 @@
  *   launch          launches all the time, in a thread of its own
  *   busy            has kernels of 1 to 2 ms in flight all the time, in a thread of its own
  *   jobs P,A,B,N    does a job of N kernels every P µs, from now on, which takes A / TPCs + B µs in all
+ *   iterations US   runs kernels of US µs, and prints the seconds of each end
  *   streams N       makes streams; stream-ends destroys the last, context-ends the context
  *   managed         allocates managed memory
  *   conditional     launches a graph whose one kernel is in the body of a conditional node
@@ -297,6 +298,17 @@ static _Noreturn void do_jobs(const char *numbers, const char *step)
 	}
 }
 
+static _Noreturn void iterate(const char *us, const char *step)
+{
+	uint64_t cycles = strtoul(us, NULL, 10) * 2000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	for (be_in_context(NULL, NULL);; printf("%.6f\n", (double)now_us() / 1e6)) {
+		cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+		cuCtxSynchronize();
+	}
+}
+
 static void use_managed_memory(STEP)
 {
 	CUdeviceptr memory;
@@ -365,7 +377,8 @@ static const struct {
 	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2},
 	{"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
 	{"streams", make_streams, 2}, {"stream-ends", end_stream, 1}, {"context-ends", end_context, 1},
-	{"jobs", do_jobs, 2}, {"managed", use_managed_memory, 1}, {"conditional", launch_conditional, 1},
+	{"jobs", do_jobs, 2}, {"iterations", iterate, 2}, {"managed", use_managed_memory, 1},
+	{"conditional", launch_conditional, 1},
 	{"watched", wait_until_unwatched, 1}, {"wait", wait_for_signal, 1}, {"proc", hide_proc, 1},
 };
 

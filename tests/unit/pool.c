@@ -20,6 +20,7 @@
 #include "time/demand/peers.h"
 #include "time/gate/claims.h"
 
+#include <sys/file.h>
 #include <sys/mount.h>
 
 #define MS UINT64_C(1000000)
@@ -436,6 +437,21 @@ TEST_BY(in_pool, an_edit_waits_for_the_list)
 	close(list);
 }
 
+/* A container can open the list for reading, and lock the list. */
+TEST_BY(in_pool, locks_for_reading)
+{
+	const struct segment_revision revision = revision_of(range(4, 5));
+	struct flock all = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	int list = open(text_of("%s/" POOL_LIST, own.directory), O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(flock(list, LOCK_EX), 0);
+	assert_int_equal(fcntl(list, F_OFD_SETLK, &all), 0);
+	assert_done(put("partner", revision, &partner));
+	assert_done(put("third", revision, &own));
+	assert_done(pool_file_remove(group_path("third"), &error));
+	close(list);
+}
+
 /* Of a hostile partner, on each page: no open waits. */
 TEST_BY(in_pool, a_lease)
 {
@@ -625,6 +641,31 @@ TEST_BY(in_pool, a_lender_of_another_container)
 	clock_pause_us(1);
 	assert_int_equal(idle_ns(), 0);
 	munmap(mine, POOL_PAGE);
+	peers_leave();
+	segment_close(&segment);
+}
+
+/* A group counts once, whatever number of borrowers the page claims. */
+TEST_BY(in_pool, many_claimed_borrowers)
+{
+	struct segment_revision revision = revision_of(range(2, 3));
+	struct pool_place third;
+
+	memset(&claims, 0, sizeof claims);
+	self.is_client = true;
+	have_partition();
+	revision.lending = (struct segment_lending){.borrows = SEGMENT_BORROW_SET, .borrow = segment_borrow_all};
+	assert_done(put("third", revision, &third));
+	struct pool_page *theirs = map_page(third.page);
+
+	enter();
+	say(0);
+	assert_int_equal(see(process_clock_ns() + SECOND)->borrowers, 1);
+	slot.state = POOL_BORROWS;
+	for (unsigned int i = 0; i < POOL_SLOTS; i++)
+		write_to(theirs, i, slot);
+	assert_int_equal(see(process_clock_ns() + SECOND)->borrowers, 2);
+	munmap(theirs, POOL_PAGE);
 	peers_leave();
 	segment_close(&segment);
 }

@@ -305,10 +305,12 @@ int pool_file_remove(const char *group_path, struct error *error)
 
 	if (at < POOL_GROUPS) {
 		atomic_store(&list.memory->groups[at].page, 0);
-		unlink(place.page);
 		remove_if_empty(&place, list.memory);
 	}
 	close_list(&list);
+	/* Waits for a write to the page, also for a write that never ends: edits of the pool go on. */
+	if (at < POOL_GROUPS)
+		unlink(place.page);
 	return 0;
 }
 

@@ -5,8 +5,7 @@
  *
  * Callers of pool_file_put and pool_file_remove hold the lock of the groups' directory (group_file_lock_directory).
  */
-#ifndef NVTASKSET_STATE_POOL_FILE_H
-#define NVTASKSET_STATE_POOL_FILE_H
+#pragma once
 
 #include "base/error.h"
 #include "state/group/group.h"
@@ -38,5 +37,3 @@ int pool_file_remove(const char *group_path, struct error *error);
 
 /* group_change, also in the group's pool. -1 with the reason. */
 int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error);
-
-#endif

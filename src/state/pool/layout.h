@@ -2,8 +2,7 @@
  * The memory of a pool (pool.h): the list of groups, written by root alone, and a page of demand for each group,
  * written by the programs of the group. Any word of a page may be nonsense at any time, and the page may be gone.
  */
-#ifndef NVTASKSET_STATE_POOL_LAYOUT_H
-#define NVTASKSET_STATE_POOL_LAYOUT_H
+#pragma once
 
 #include "gpu/pci_address.h"
 #include "state/revisions.h"
@@ -74,5 +73,3 @@ static inline uint64_t pool_check(const struct pool_slot *slot)
 		check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
 	return check;
 }
-
-#endif

@@ -1,29 +1,21 @@
 /* A program in a pool. */
 #include "pool.h"
 
-#include "base/shared_file.h"
+#include "pages.h"
 #include "state/group/group.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define GPUS TOPOLOGY_GPUS_MAX
 #define NOWHERE (-1)
 
 /* How often a program writes without news. */
 #define BEAT_NS (POOL_SILENCE_NS / 10)
-
-/* No open waits for a lease of a hostile program. */
-#define OPEN_FLAGS (O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC)
 
 static struct {
 	char directory[PATH_MAX];
@@ -54,75 +46,7 @@ static struct {
 static struct pool_view views[POOL_GROUPS][GPUS];
 static _Atomic uint64_t looked;
 
-/* --- copies by the kernel ----------------------------------------------------------------------------------------- */
-
-/* Copies pages, all in one call as long as no page is gone, and says which pages were copied. */
-static void copy_pages(struct pool_page to[], const struct pool_page *const pages[], bool are_copied[],
-                       unsigned int count)
-{
-	struct iovec there[POOL_GROUPS];
-
-	for (unsigned int i = 0; i < count; i++)
-		there[i] = (struct iovec){(void *)pages[i], POOL_PAGE};
-	for (unsigned int done = 0; done < count; done++) {
-		const struct iovec here = {&to[done], (count - done) * POOL_PAGE};
-		ssize_t length = process_vm_readv(getpid(), &here, 1, &there[done], count - done, 0);
-		unsigned int whole = length > 0 ? (unsigned int)((size_t)length / POOL_PAGE) : 0;
-
-		for (unsigned int i = 0; i < whole; i++)
-			are_copied[done + i] = true;
-		done += whole;
-		if (done < count)
-			are_copied[done] = false;
-	}
-}
-
-static bool write_slot(int place, const struct pool_slot *slot)
-{
-	const struct iovec here = {(void *)slot, sizeof *slot}, there = {&pool.own->slots[place], sizeof *slot};
-
-	return process_vm_writev(getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof *slot;
-}
-
-/* --- files -------------------------------------------------------------------------------------------------------- */
-
-static void *map(const char *path, size_t size, bool to_write, uint64_t *inode)
-{
-	struct stat status = {.st_size = 0};
-	int file = open(path, (to_write ? O_RDWR : O_RDONLY) | OPEN_FLAGS);
-	void *memory = NULL;
-
-	if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)size)
-		memory = shared_file_map(file, 0, size, to_write);
-	if (file >= 0)
-		close(file);
-	*inode = status.st_ino;
-	return memory;
-}
-
-/* Nobody but root can make the list shorter. */
-static const struct pool_memory *map_list(const char *directory)
-{
-	char path[PATH_MAX];
-	uint64_t inode;
-	struct pool_memory *memory = NULL;
-
-	if (snprintf(path, sizeof path, "%s/" POOL_LIST, directory) < (int)sizeof path)
-		memory = map(path, sizeof *memory, false, &inode);
-	if (memory && (atomic_load(&memory->magic) != POOL_MAGIC || atomic_load(&memory->version) != POOL_VERSION)) {
-		munmap(memory, sizeof *memory);
-		memory = NULL;
-	}
-	return memory;
-}
-
-/* A second thread may fork at any time: the child unmaps only the memory that the pointer still names. */
-static void unmap(const void *memory, size_t size)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	if (memory)
-		munmap((void *)memory, size);
-}
+/* --- pages of the groups ------------------------------------------------------------------------------------------ */
 
 /* Without a page, nothing is written: each fork comes here. */
 static void forget_page(struct seen *seen)
@@ -131,7 +55,7 @@ static void forget_page(struct seen *seen)
 
 	if (page || seen->tried != 0 || seen->inode != 0)
 		*seen = (struct seen){.page = NULL};
-	unmap(page, POOL_PAGE);
+	pool_unmap(page, POOL_PAGE);
 }
 
 /* The place may belong to a new group by now, with a new page. Tries again if a page cannot be opened, as under a
@@ -148,7 +72,7 @@ static void follow_page(unsigned int number, uint64_t now)
 
 	if (inode != 0 && !seen->page && is_due &&
 	    snprintf(path, sizeof path, "%s/%u", pool.directory, number) < (int)sizeof path) {
-		seen->page = map(path, POOL_PAGE, false, &found);
+		seen->page = pool_map(path, POOL_PAGE, false, &found);
 		if (seen->page && found != inode)
 			forget_page(seen);
 		seen->inode = inode;
@@ -167,8 +91,8 @@ static void forget(void)
 		forget_page(&pool.pages[i]);
 	pool.memory = NULL;
 	pool.own = NULL;
-	unmap(memory, sizeof *memory);
-	unmap(own, POOL_PAGE);
+	pool_unmap(memory, sizeof *memory);
+	pool_unmap(own, POOL_PAGE);
 	pool.gpu_count = 0;
 	pool.is_kept_out = false;
 	atomic_store(&looked, 0);
@@ -180,8 +104,8 @@ bool pool_enter(const char *directory, const char *page)
 
 	if (!pool.memory && strlen(directory) < sizeof pool.directory) {
 		strcpy(pool.directory, directory);
-		pool.memory = map_list(directory);
-		pool.own = pool.memory ? map(page, POOL_PAGE, true, &pool.own_inode) : NULL;
+		pool.memory = pool_map_list(directory);
+		pool.own = pool.memory ? pool_map(page, POOL_PAGE, true, &pool.own_inode) : NULL;
 		if (!pool.own)
 			forget();
 	}
@@ -228,7 +152,7 @@ void pool_leave(void)
 
 	for (unsigned int i = 0; pool.own && i < pool.gpu_count; i++) {
 		if (pool.gpus[i].place != NOWHERE)
-			write_slot(pool.gpus[i].place, &nothing);
+			pool_write_slot(pool.own, pool.gpus[i].place, &nothing);
 	}
 	forget();
 	errno = saved;
@@ -316,7 +240,7 @@ static void write_own(struct own *own, const struct pool_word *word, uint64_t no
 	own->written = now;
 	own->slot.state = word->state;
 	own->slot.check = pool_check(&own->slot);
-	if (own->place != NOWHERE && !write_slot(own->place, &own->slot))
+	if (own->place != NOWHERE && !pool_write_slot(pool.own, own->place, &own->slot))
 		own->place = NOWHERE;
 }
 
@@ -330,7 +254,7 @@ void pool_tell(struct pci_address pci, const struct pool_word *word, uint64_t no
 		bool is_copied = false;
 
 		if (own->place == NOWHERE)
-			copy_pages(&page, (const struct pool_page *const[]){pool.own}, &is_copied, 1);
+			pool_copy_pages(&page, (const struct pool_page *const[]){pool.own}, &is_copied, 1);
 		if (is_copied)
 			take_slot(own, &page, now);
 		write_own(own, word, now);
@@ -462,7 +386,7 @@ void pool_look(uint64_t now)
 		if (pool.pages[i].page)
 			pages[count++] = pool.pages[i].page;
 	}
-	copy_pages(copies, pages, are_copied, count);
+	pool_copy_pages(copies, pages, are_copied, count);
 	for (unsigned int i = 0; i < POOL_GROUPS; i++) {
 		bool is_copied = pool.pages[i].page && are_copied[at];
 

@@ -13,16 +13,12 @@
  * If a reader sees no change of a slot for POOL_SILENCE_NS, the program is dead or stopped, and the demand ends. Only
  * the reader's own clock counts.
  *
- * Access. A hostile program of the group can make the file of a page shorter at any time, and a load from the mapping
- * would end the reader (SIGBUS). So no program loads from or stores to a page: the kernel copies (process_vm_readv,
- * process_vm_writev on the process itself), and refuses if the page is gone. No descriptor stays open: a program may
- * close and use all descriptors. The copy is checked, and goes into the views, in memory of this process. Launches look
- * at the views.
+ * Access. Only the kernel reads and writes pages (pages.h). A copy is checked, and goes into the views, in memory of
+ * this process. Launches look at the views.
  *
  * Times are process_clock_ns's. For our thread, but for pool_is_fresh and reading views. errno is preserved.
  */
-#ifndef NVTASKSET_STATE_POOL_POOL_H
-#define NVTASKSET_STATE_POOL_POOL_H
+#pragma once
 
 #include "layout.h"
 
@@ -96,5 +92,3 @@ bool pool_partner(unsigned int number, struct pci_address pci, struct pool_partn
 
 /* How many further programs of the own group borrow on a GPU, and had work of late. */
 unsigned int pool_own_borrowers(struct pci_address pci);
-
-#endif

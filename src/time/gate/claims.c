@@ -86,20 +86,21 @@ static void find_places(struct claim *it, const struct peer *peer)
 		it->is_unknown |= !counts_place_is_exact(it->places[i]);
 }
 
-/* With this process. No program borrows TPCs of its own. The pool shows all programs of the own group, and the board
- * shows some of the same programs. */
+/* With this process. No program borrows TPCs of its own. A foreign group of the pool is a party, whatever number of
+ * programs the group claims; the programs of each party share the part of the party. The pool shows all programs of the
+ * own group, and the board shows some of the same programs. */
 static uint64_t borrowers_from(const struct peer *lender, struct pci_address pci)
 {
-	uint64_t count = 1, near = 0;
+	uint64_t parties = 1, near = 0;
 	const struct peer *peer;
 
 	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
 		bool counts = may_borrow(peer) && !tpcset_is_subset(&lender->is.claim.tpcs, &peer->is.claim.tpcs);
 
 		near += counts && !peer->pooled;
-		count += counts && peer->pooled ? peer->pooled->borrowers : 0;
+		parties += counts && peer->pooled && peer->pooled->borrowers > 0;
 	}
-	return count + max_u64(near, pool_own_borrowers(pci));
+	return parties * (1 + max_u64(near, pool_own_borrowers(pci)));
 }
 
 /* Where nobody knows when a program is idle: a lender never is, and a program of a higher priority is where nothing has
