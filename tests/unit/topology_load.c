@@ -2,6 +2,7 @@
  * in a file system of our own. */
 #include "../cases.h"
 #include "gpu/topology/cache.h"
+#include "gpu/topology/kept.h"
 #include "gpu/topology/load.h"
 #include "root.h"
 #include "share.h"
@@ -289,6 +290,97 @@ TEST(what_the_kernel_driver_does_not_say)
 	assert_int_equal(load_fallback(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);
 	assert_fallback(TOPOLOGY_REFUSED, "why"); /* what it refuses, nothing else says */
+}
+
+/* --- the kernel driver's last answer ------------------------------------------------------------------------------ */
+
+static struct topology_list answer; /* of the kernel driver */
+static unsigned int asked;
+
+static int ask(struct topology_list *to, struct error *why)
+{
+	asked++;
+	*to = answer;
+	return answer.count > 0 ? 0 : error_set(why, "no answer");
+}
+
+/* Installs `count` GPUs; the driver is asked once. */
+static void ask_once(unsigned int count)
+{
+	root_run("mkdir -p proc/sys/kernel/random sys/module/nvidia");
+	root_run("echo 0123-4567 > proc/sys/kernel/random/boot_id; echo 580.159.04 > sys/module/nvidia/version");
+	answer.count = count;
+	for (unsigned int i = 0; i < count; i++) {
+		answer.gpus[i] = h200(i == 0 ? UUID : OTHER);
+		strcpy(answer.gpus[i].name, "NVIDIA H200");
+		answer.gpus[i].pci.bus = (uint8_t)(0x3b + i);
+		install(text_of("0000:%x:06.0", 0x3b + i), answer.gpus[i].uuid, i);
+	}
+	asked = 0;
+	assert_done(kept_load(root, ask, &list, &error));
+	assert_int_equal(asked, 1);
+	assert_memory_equal(&list, &answer, sizeof list);
+}
+
+static void assert_kept(bool is_kept)
+{
+	asked = 0;
+	memset(&list, 0, sizeof list);
+	assert_done(kept_load(root, ask, &list, &error));
+	assert_int_equal(asked, is_kept ? 0 : 1);
+	assert_memory_equal(&list, &answer, sizeof list);
+}
+
+TEST(kept_answer)
+{
+	ask_once(1);
+	assert_kept(true);
+	ask_once(2);
+	assert_kept(true);
+}
+
+TEST(answers_that_hold_no_longer)
+{
+	static const char *const changes[] = {
+		"echo 0123-4568 > proc/sys/kernel/random/boot_id",
+		"rm proc/sys/kernel/random/boot_id",
+		"echo 595.10 > sys/module/nvidia/version",
+		"sed -i s/000000000002/000000000003/ proc/driver/nvidia/gpus/0000:3c:06.0/information",
+		"sed -i 's/UUID:.*/UUID: GPU-\?\?\?\?/' proc/driver/nvidia/gpus/0000:3c:06.0/information",
+		"mv proc/driver/nvidia/gpus/0000:3c:06.0 proc/driver/nvidia/gpus/0000:3d:06.0",
+		"rm dev/nvidia1",
+		"sed -i 's/;tpcs 66;/;tpcs 65;/' cache/nvtaskset/answer",
+		": > cache/nvtaskset/answer",
+		"chmod g+w cache/nvtaskset/answer",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(changes); i++) {
+		root_run("rm -rf cache proc dev");
+		ask_once(2);
+		root_run("%s", changes[i]);
+		assert_kept(false);
+	}
+	root_run("rm -rf cache proc dev");
+	ask_once(1);
+	install("0000:3c:06.0", OTHER, 1);
+	assert_kept(false);
+}
+
+/* The lists of the driver and of the kernel module may differ. */
+TEST(answers_that_are_not_kept)
+{
+	ask_once(2);
+	root_run("rm -r cache proc/driver/nvidia/gpus/0000:3c:06.0");
+	assert_kept(false);
+	assert_kept(false);
+	root_run("rm -r proc/driver");
+	assert_kept(false);
+	assert_int_equal(access(text_of("%s/cache/nvtaskset/answer", root), F_OK), -1);
+	answer.count = 0;
+	assert_error(kept_load(root, ask, &list, &error), "no answer");
+	ask_once(1);
+	root_run("rm -r cache && : > cache");
+	assert_kept(false);
 }
 
 RUN_TESTS(set_up, root_remove)

@@ -89,6 +89,12 @@ static bool is_uuid(const char *text, size_t length)
 
 /* --- reading ----------------------------------------------------------------------------------------------- */
 
+/* O_NONBLOCK: opening a pipe must not wait for a writer. */
+static int open_file(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
 static int check_trust(int file, const char *path, uid_t owner, struct error *error)
 {
 	struct stat status;
@@ -136,8 +142,7 @@ static int read_file(const struct place *place, const char *uuid, struct topolog
 	error_set(error, "%s", "");
 	if (!path_join(path, place->directory, name))
 		return -1;
-	/* O_NONBLOCK: opening a pipe must not wait for a writer. */
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int file = open_file(path);
 
 	if (file < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 		error_set_errno(error, "%.200s", path);
@@ -226,11 +231,25 @@ int cache_find_all(const char *root, struct topology_list *list, struct error *e
 
 /* --- keeping ----------------------------------------------------------------------------------------------- */
 
-static int write_list(const char *path, const struct topology_list *list, struct error *error)
+static int write_list(const struct topology *gpu, FILE *file)
+{
+	struct topology_list *list = calloc(1, sizeof *list);
+	int result = -1;
+
+	if (list) {
+		list->gpus[list->count++] = *gpu;
+		result = topology_write(list, file);
+	}
+	free(list);
+	return result;
+}
+
+/* Writes a GPU, or the text. */
+static int write_file(const char *path, const struct topology *gpu, const char *text, struct error *error)
 {
 	int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-	int failed = !file || fchmod(descriptor, 0644) < 0 || topology_write(list, file) < 0;
+	int failed = !file || fchmod(descriptor, 0644) < 0 || (gpu ? write_list(gpu, file) : fputs(text, file)) < 0;
 
 	if (failed)
 		error_set_errno(error, "%.200s", path);
@@ -239,40 +258,57 @@ static int write_list(const char *path, const struct topology_list *list, struct
 	return failed ? -1 : 0;
 }
 
-static int write_file(const char *path, const struct topology *gpu, struct error *error)
-{
-	struct topology_list *list = calloc(1, sizeof *list);
-
-	if (!list)
-		return error_set_errno(error, "%.200s", path);
-	list->gpus[list->count++] = *gpu;
-	int result = write_list(path, list, error);
-
-	free(list);
-	return result;
-}
-
-int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error)
+/* Puts a GPU or a text into this user's directory, in place of an older file. `path` gets the file's path. */
+static int put(const char *root, const char *name, const struct topology *gpu, const char *text, char path[PATH_MAX],
+               struct error *error)
 {
 	struct place place;
-	char directory[PATH_MAX], temporary[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX], hidden[64];
+	char directory[PATH_MAX], temporary[PATH_MAX], hidden[64];
 
-	if (!is_uuid(gpu->uuid, strlen(gpu->uuid)))
-		return error_set(error, "the driver gives the GPU no UUID, by which its topology would be kept");
 	if (!own_place(root, &place))
 		return error_set(error, "nowhere to keep it: set HOME or XDG_CACHE_HOME");
-	snprintf(name, sizeof name, "%s" SUFFIX, gpu->uuid);
 	snprintf(hidden, sizeof hidden, ".%d", (int)getpid());
 	if (trust_make_directory(place.directory, directory, error) < 0)
 		return -1;
 	if (!path_join(path, directory, name) || !path_join(temporary, directory, hidden))
 		return error_set(error, "%.200s: the path is too long", directory);
 	unlink(temporary);
-	int result = write_file(temporary, gpu, error);
+	int result = write_file(temporary, gpu, text, error);
 
 	if (result == 0 && rename(temporary, path) < 0)
 		result = error_set_errno(error, "%.200s", path);
 	if (result < 0)
 		unlink(temporary);
 	return result;
+}
+
+int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error)
+{
+	char name[TOPOLOGY_UUID_MAX + sizeof SUFFIX];
+
+	if (!is_uuid(gpu->uuid, strlen(gpu->uuid)))
+		return error_set(error, "the driver gives the GPU no UUID, by which its topology would be kept");
+	snprintf(name, sizeof name, "%s" SUFFIX, gpu->uuid);
+	return put(root, name, gpu, NULL, path, error);
+}
+
+/* --- texts ------------------------------------------------------------------------------------------------- */
+
+void cache_read_text(const char *root, const char *name, char *text, size_t room)
+{
+	struct place place;
+	char path[PATH_MAX];
+	int file = own_place(root, &place) && path_join(path, place.directory, name) ? open_file(path) : -1;
+	ssize_t length = file >= 0 && check_trust(file, path, place.owner, NULL) == 0 ? read(file, text, room - 1) : 0;
+
+	if (file >= 0)
+		close(file);
+	text[length > 0 ? length : 0] = '\0';
+}
+
+int cache_write_text(const char *root, const char *name, const char *text, struct error *error)
+{
+	char path[PATH_MAX];
+
+	return put(root, name, NULL, text, path, error);
 }

@@ -29,4 +29,10 @@ int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX]
 /* This user's cache directory, which may not exist yet. False if the user has none. */
 bool cache_directory(char directory[PATH_MAX]);
 
+/* A file in this user's cache directory, as a string of less than `room` bytes; "" without a trusted file. */
+void cache_read_text(const char *root, const char *name, char *text, size_t room);
+
+/* Replaces the file atomically. -1 with the reason. */
+int cache_write_text(const char *root, const char *name, const char *text, struct error *error);
+
 #endif

@@ -115,6 +115,10 @@ const char *topology_named_file(void);
  * the cache of `nvtaskset measure` (cache.h). -1 with the reason, also without a GPU. */
 int topology_load(struct topology_list *list, struct error *error);
 
+/* The same, but takes the kernel driver's last answer while the answer holds (kept.h). A GPU in MIG mode is not refused
+ * then: the library in a program sees another UUID, and asks. */
+int topology_load_kept(struct topology_list *list, struct error *error);
+
 /* The same, but asks the kernel driver only for the wanted GPUs, since each GPU takes time; the list may have more
  * GPUs. NULL wants all. */
 struct topology_wanted {

@@ -361,7 +361,7 @@ static int find_partition(struct run *run, struct error *error)
 	const struct options *options = run->options;
 	int status = EXIT_SUCCESS;
 
-	if (topology_load(&run->list, error) < 0 ||
+	if ((options->strict ? topology_load : topology_load_kept)(&run->list, error) < 0 ||
 	    gpus_choose(&run->chosen, &run->list, &options->gpus, error) < 0 || find_group(run, error) < 0)
 		status = EXIT_FAILURE;
 	else if (!options->dry_run)
