@@ -9,7 +9,7 @@
 
 #include "topology.h"
 
-/* Loads as `ask` does. If a kept answer holds, `ask` is not called; an answer of `ask` is kept, if possible. Returns the
- * result of `ask`, or 0. `root`, the root of the file system, is "" except in tests. */
+/* Loads as `ask` does. If a kept answer holds, `ask` is not called; an answer of `ask` is kept, if possible. Returns
+ * the result of `ask`, or 0. `root`, the root of the file system, is "" except in tests. */
 int kept_load(const char *root, int (*ask)(struct topology_list *list, struct error *error), struct topology_list *list,
               struct error *error);

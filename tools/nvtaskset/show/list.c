@@ -244,7 +244,7 @@ int action_list(const struct options *options, struct error *error)
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;
 	/* Without topologies, partitions can still be listed: the bus id names the GPU. */
-	if (topology_load(&subject.gpus, &why) < 0) {
+	if (topology_load_kept(&subject.gpus, &why) < 0) {
 		subject.gpus.count = 0;
 		fprintf(stderr, "nvtaskset: %s; GPCs are not shown\n", why.reason);
 	}
