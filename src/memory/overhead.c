@@ -122,13 +122,15 @@ void overhead_context_begins(struct account *account)
 void overhead_context_made(struct account *account)
 {
 	struct moment moment;
+	uint64_t number, then;
+	bool was_quiet = memory_is_quiet(&number);
 
 	if (!before.is_first || !ask_kernel(account, &moment))
 		return;
-	if (moment.memory.of_process > 0)
-		overhead_look(account, true);
-	else
+	if (moment.memory.of_process == 0)
 		count_by_difference(account, &moment);
+	else if (was_quiet && memory_is_quiet(&then) && then == number)
+		count_by_kernel(account, &moment);
 	before.is_first = false;
 }
 

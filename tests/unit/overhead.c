@@ -86,6 +86,7 @@ TEST_WITH(set_up, NULL, the_kernel_driver_tells)
 {
 	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
 	assert_int_equal(account.bytes, 500 * MIB);
+	assert_int_equal(questions, 2); /* each takes a ms of the start */
 	/* Memory counted otherwise is no overhead. */
 	account_change(&account, 100 * MIB);
 	told.of_process = 650 * MIB;
