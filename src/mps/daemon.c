@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/proc.h"
 #include "control.h"
+#include "processes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,6 @@
 #include <unistd.h>
 
 #define ENVIRONMENT_MAX 131072
-
-/* The file with the daemon's pid. */
-#define PID_FILE "/nvidia-cuda-mps-control.pid"
-#define DAEMON_NAME "nvidia-cuda-mps" /* cut to the length of a process's name */
 
 /* --- starting ----------------------------------------------------------------------------------------------------- */
 
@@ -75,21 +72,6 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 
 /* --- the starter -------------------------------------------------------------------------------------------------- */
 
-/* The daemon's process; 0 if unknown: the daemon may be in another PID namespace, or the file may be old. */
-static pid_t find_daemon(const struct mps_status *status)
-{
-	char text[64];
-
-	proc_read_text(text, sizeof text, "%s" PID_FILE, status->pipe_directory);
-	long pid = strtol(text, NULL, 10);
-
-	if (pid > 0)
-		proc_read_text(text, sizeof text, "/proc/%ld/comm", pid);
-	if (pid <= 0 || strncmp(text, DAEMON_NAME, strlen(DAEMON_NAME)) != 0)
-		pid = 0;
-	return (pid_t)pid;
-}
-
 static enum mps_starter find_starter(pid_t daemon)
 {
 	static char content[ENVIRONMENT_MAX];
@@ -110,7 +92,7 @@ static int find_or_report(const struct mps_request *request, struct mps_status *
 		return -1;
 	if (!status->running)
 		return error_set(error, "MPS: no control daemon runs in %.100s", status->pipe_directory);
-	status->daemon = find_daemon(status);
+	status->daemon = mps_find_daemon(status->pipe_directory);
 	status->starter = find_starter(status->daemon);
 	if (status->daemon > 0)
 		proc_owner(status->daemon, &status->owner);
@@ -140,7 +122,7 @@ static int may_stop(const struct mps_status *status, bool force, struct error *e
 	return 0;
 }
 
-/* With a time, the daemon then ends its clients, whose next call fails. Without a time, the daemon would wait for the
+/* With a time, the daemon then ends the clients: their next call fails. Without a time, the daemon would wait for the
  * end of all clients. */
 static int quit(const char *control, const struct mps_status *status, struct error *error)
 {

@@ -3,6 +3,7 @@
 #include "base/proc.h"
 #include "control.h"
 #include "gpu/pci_address.h"
+#include "processes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,6 +62,7 @@ static int check_directory(const char *directory, struct error *error)
 static struct {
 	bool pending;
 	struct mps_question question;
+	pid_t server; /* a client surely fits there; or 0 */
 } early;
 
 /* Takes the answer to the early question, or asks now. */
@@ -79,16 +81,7 @@ void mps_forget(void)
 	if (early.pending)
 		mps_ask_end(&early.question, NULL, NULL, answer);
 	early.pending = false;
-}
-
-void mps_ask_early(const struct mps_request *request)
-{
-	char control[PATH_MAX];
-
-	early.pending = request->mode != MPS_OFF && check_directory(pipe_directory(), NULL) == 0 &&
-	                mps_control_find(control, NULL) == 0;
-	if (early.pending)
-		mps_ask_begin(&early.question, control, QUESTION);
+	early.server = 0;
 }
 
 int mps_explain(int result, const char *control, const struct mps_status *status, struct error *error)
@@ -282,6 +275,28 @@ static bool speaks_3(const char *control, struct mps_status *status, const char 
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
+/* This user's server, if a client surely fits there; else 0. A daemon with interface 3 must be asked. */
+static pid_t find_roomy_server(const char *directory, const struct mps_request *request)
+{
+	pid_t daemon = has_servers(directory) ? 0 : mps_find_daemon(directory);
+	pid_t server = daemon > 0 ? mps_find_server(daemon) : 0;
+
+	return server > 0 && mps_clients_at_most(server) < mps_capacity(connections_of(request)) ? server : 0;
+}
+
+void mps_ask_early(const struct mps_request *request, bool wants_numbers)
+{
+	char control[PATH_MAX];
+	const char *directory = pipe_directory();
+
+	if (request->mode == MPS_OFF || check_directory(directory, NULL) < 0)
+		return;
+	early.server = wants_numbers ? 0 : find_roomy_server(directory, request);
+	early.pending = early.server == 0 && mps_control_find(control, NULL) == 0;
+	if (early.pending)
+		mps_ask_begin(&early.question, control, QUESTION);
+}
+
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
                    struct error *error)
 {
@@ -313,7 +328,10 @@ int mps_look(const struct mps_request *request, struct mps_status *status, char 
 	snprintf(status->pipe_directory, sizeof status->pipe_directory, "%s", pipe_directory());
 	status->connections = connections_of(request);
 	status->capacity = mps_capacity(status->connections);
-	if (request->mode == MPS_OFF)
+	status->server = early.server;
+	status->running = early.server > 0;
+	early.server = 0;
+	if (request->mode == MPS_OFF || status->running)
 		return 0;
 	return check_directory(status->pipe_directory, error) < 0 || mps_control_find(control, error) < 0
 	               ? -1

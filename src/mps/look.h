@@ -87,10 +87,13 @@ int mps_look(const struct mps_request *request, struct mps_status *status, char 
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
                    struct error *error);
 
-/* The daemon needs 2 ms to answer. mps_ask_early asks now; the next mps_look of this process takes the answer, and
+/* The daemon needs some ms to answer. mps_ask_early asks now; the next mps_look of this process takes the answer, and
  * reports failures. Without an early question, mps_look asks. A caller that asks early without mps_look must call
- * mps_forget. */
-void mps_ask_early(const struct mps_request *request);
+ * mps_forget.
+ *
+ * If the processes of MPS show that one more client fits (processes.h), nobody asks, and the numbers of clients stay 0;
+ * except with `wants_numbers`. */
+void mps_ask_early(const struct mps_request *request, bool wants_numbers);
 void mps_forget(void);
 
 /* -1 with the reason for a `result` of mps_ask that is always a failure, otherwise 0. */

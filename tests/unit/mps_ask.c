@@ -178,7 +178,7 @@ TEST_WITH(fake_setup, remove_control, lines_that_are_no_clients)
 TEST(early_answer_is_taken_once)
 {
 	set_number("FAKE_MPS_CLIENTS", 3);
-	mps_ask_early(&usual);
+	mps_ask_early(&usual, false);
 	assert_true(has_room(5, &usual, 3));
 	assert_true(has_room(5, &usual, 5));
 }
@@ -186,7 +186,7 @@ TEST(early_answer_is_taken_once)
 TEST(early_and_sent_away)
 {
 	setenv("FAKE_MPS", "busy", 1);
-	mps_ask_early(&usual);
+	mps_ask_early(&usual, false);
 	assert_true(has_room(7, &usual, 7));
 }
 
@@ -196,17 +196,17 @@ TEST(early_and_forgotten)
 	const struct mps_request none = {.mode = MPS_OFF};
 
 	mps_forget();
-	mps_ask_early(&usual);
+	mps_ask_early(&usual, false);
 	mps_forget();
 	mps_forget();
-	mps_ask_early(&none);
+	mps_ask_early(&none, false);
 	assert_true(has_room(9, &usual, 9));
 }
 
 /* The reason is the one of the early question, whatever has failed since. */
 TEST(early_and_impossible)
 {
-	with_limit(RLIMIT_NOFILE, 0, mps_ask_early(&usual));
+	with_limit(RLIMIT_NOFILE, 0, mps_ask_early(&usual, false));
 	errno = EDOM;
 	fake_refuses(MPS_ON, "cannot be run: Too many open files");
 }

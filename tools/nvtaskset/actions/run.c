@@ -433,7 +433,7 @@ int action_run(const struct options *options, struct error *error)
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)
-		mps_ask_early(&options->mps);
+		mps_ask_early(&options->mps, options->verbose || options->strict);
 	int status = find_partition(&run, error);
 
 	if (status == EXIT_SUCCESS && options->dry_run)
