@@ -77,8 +77,7 @@ bool proc_read_link(char *text, size_t room, const char *path, ...)
 
 /* --- files of a process ------------------------------------------------------------------------------------------- */
 
-/* The kernel names no program of a thread that has ended. */
-static bool has_program(pid_t thread)
+bool proc_has_program(pid_t thread)
 {
 	char program[2];
 
@@ -101,7 +100,7 @@ static pid_t find_thread(pid_t pid)
 		entry = (const struct dirent64 *)(entries + at);
 		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (thread > 0 && has_program(thread))
+		if (thread > 0 && proc_has_program(thread))
 			found = thread;
 	}
 	if (directory >= 0)
@@ -111,7 +110,7 @@ static pid_t find_thread(pid_t pid)
 
 pid_t proc_thread(pid_t pid)
 {
-	return has_program(pid) ? pid : find_thread(pid);
+	return proc_has_program(pid) ? pid : find_thread(pid);
 }
 
 static int open_of(pid_t thread, const char *name, int flags)

@@ -21,6 +21,9 @@ ssize_t __attribute__((format(printf, 3, 4))) proc_read_text(char *text, size_t 
 /* Reads the target of a link as a string; false and "" on failure. */
 bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t room, const char *path, ...);
 
+/* False for a thread of the kernel, and for a thread that has ended: the kernel names no program. */
+bool proc_has_program(pid_t thread);
+
 /* The thread whose entry in /proc shows the program, memory and descriptors of a process: the first thread, or a living
  * thread if the first has ended; a number for /proc/%d in place of the pid. An open directory of the thread ends with
  * the thread. The pid without a process. */

@@ -92,6 +92,8 @@ static bool look_at(const struct newcomer *newcomer, pid_t pid, struct purse *pu
 	return is_reported;
 }
 
+/* Most processes of a quiet machine are the kernel's threads. A process whose first thread has ended is left out, too:
+ * the line is a hint. */
 void overlap_report(const struct segment_revision *revision, const struct pids *own, struct group_identity group,
                     const struct topology_list *list)
 {
@@ -104,7 +106,7 @@ void overlap_report(const struct segment_revision *revision, const struct pids *
 	for (size_t i = 0; i < PROCESSES_MOST && i < all.count && !is_reported; i++) {
 		pid_t pid = all.list[all.count - 1 - i];
 
-		is_reported = purse_begin(&purse, pid) && look_at(&newcomer, pid, &purse);
+		is_reported = proc_has_program(pid) && purse_begin(&purse, pid) && look_at(&newcomer, pid, &purse);
 	}
 	free(all.list);
 }
