@@ -352,6 +352,7 @@ TEST(answers_that_hold_no_longer)
 		"sed -i 's/;tpcs 66;/;tpcs 65;/' cache/nvtaskset/answer",
 		": > cache/nvtaskset/answer",
 		"chmod g+w cache/nvtaskset/answer",
+		"mkdir -p proc/driver/nvidia/capabilities/gpu1/mig/gi0",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(changes); i++) {

@@ -4,6 +4,8 @@
 #include "cache.h"
 #include "load.h"
 
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,20 @@ static void keep(struct kept *kept, const char *root, const struct topology_list
 	cache_write_text(root, NAME, kept->text, NULL);
 }
 
+/* Since the answer, somebody may have switched MIG on and made instances (NVIDIA's MIG user guide names the files). */
+static bool has_mig_instances(const char *root)
+{
+	char pattern[PATH_MAX];
+	glob_t found;
+
+	snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/capabilities/gpu*/mig/gi*", root);
+	bool has = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+
+	if (has)
+		globfree(&found);
+	return has;
+}
+
 int kept_load(const char *root, int (*ask)(struct topology_list *list, struct error *error), struct topology_list *list,
               struct error *error)
 {
@@ -75,7 +91,7 @@ int kept_load(const char *root, int (*ask)(struct topology_list *list, struct er
 
 	if (kept)
 		kept->count = topology_read_procfs(root, kept->listed);
-	bool can_keep = kept && kept->count > 0 &&
+	bool can_keep = kept && kept->count > 0 && !has_mig_instances(root) &&
 	                proc_read_text(kept->boot, sizeof kept->boot, "%s/proc/sys/kernel/random/boot_id", root) > 0;
 
 	if (!can_keep || !holds(kept, root, list)) {

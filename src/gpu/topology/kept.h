@@ -3,7 +3,8 @@
  * (hardware.md, "Topology").
  *
  * An answer holds until the machine boots again, for the same version of the driver and the same GPUs. For each GPU
- * that the kernel module lists and this process may use, PCI address and UUID must be the same.
+ * that the kernel module lists and this process may use, PCI address and UUID must be the same. No GPU has instances of
+ * MIG.
  */
 #pragma once
 
