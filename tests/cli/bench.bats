@@ -65,11 +65,12 @@ has_rows() { # FILE
 # Programs in Python stand in for PyTorch's.
 @test "a job of programs that take turns has answers and rates under each mechanism" {
 	export BENCH_UNTUNED_LOADS=0.5 BENCH_UNTUNED_PARTS=50 BENCH_UNTUNED_SECONDS=8
-	cat >"$WORK/columns" <<-'END'
-		untuned 2 alone-first fixed lend-2ms mps mps-percent mps-priority none nvtaskset-priority nvtaskset-stepping
+	local all="fixed lend-2ms mps mps-percent mps-priority none nvtaskset-priority nvtaskset-stepping"
+	cat >"$WORK/columns" <<-END
+		untuned 2 alone-first $all
 		untuned 3 50 all
 		untuned 5 arrival begin
-		untuned_rate 2 alone-rest fixed lend-2ms mps mps-percent mps-priority none nvtaskset-priority nvtaskset-stepping
+		untuned_rate 2 alone-rest $all
 	END
 	run -0 bench untuned
 	in_twenty_tries all_have_samples untuned
