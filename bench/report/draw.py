@@ -91,9 +91,9 @@ def save(fig, table, directory, name):
     print(f"drawn: {path}")
 
 
-def plain_numbers(axis):
+def plain_numbers(axis, steps=(1, 2, 5)):
     """For a logarithmic axis: 1, 2, 5, 10 …"""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -839,6 +839,61 @@ def inference_points(table, save_as):
         xlabel="99 %, divided by that alone", ylabel="the training keeps, %")
 
 
+LINES = [
+    ("in turns", "#6b6b6b", "s", ["none"]),
+    ("MPS, and with client priority", "#0072b2", "o", ["mps", "mps-priority"]),
+    ("MPS, percentages", "#56b4e9", "^", ["mps-percent"]),
+    ("nvtaskset, fixed parts", "#e69f00", "v", ["fixed"]),
+    ("nvtaskset, lending", "#d55e00", "D", ["lend-2ms"]),
+    ("nvtaskset, priority side by side", "#cc79a7", "P", ["nvtaskset-stepping"]),
+    ("nvtaskset, priority in turns", "#009e73", "X", ["nvtaskset-priority"]),
+]
+
+
+def name_of_point(row):
+    if row["mechanism"] == "mps-priority":
+        return "client priority"
+    return "" if row["part"] == "all" else f"{row['part']} %"
+
+
+def n_of(counts):
+    ends = sorted(counts)
+    return f"n = {' to '.join(dict.fromkeys((f'{ends[0]}', f'{ends[-1]}')))}"
+
+
+def untuned_points(table, save_as):
+    """A line for each mechanism, over its parts."""
+    loads = sorted({row["panel"] for row in table.rows})
+    fig, grid = figure(1, len(loads), 4.8, sharey=True)
+    later = []
+    for axes, load in zip(grid[0], loads):
+        named = [(1, 100, "ideal", INK)]
+        axes.plot(1, 100, "*", markersize=12, color=INK, zorder=5)
+        for label, color, marker, mechanisms in LINES:
+            own = [row for row in table.rows if row["panel"] == load and row["mechanism"] in mechanisms]
+            for row in own:
+                (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
+                axes.plot(x_ends, [y, y], [x, x], y_ends, color=color, linewidth=0.8, alpha=0.35)
+                named += [(x, y, name_of_point(row), INK)] if name_of_point(row) else []
+            axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], marker=marker, markersize=7,
+                      color=color, markeredgecolor=PAPER, linewidth=1.4, zorder=4, label=label)
+        counts = (row["n"] for row in table.rows if row["panel"] == load)
+        axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(0, 108),
+                 xlabel="95 % of answers, from arrival, divided by that alone")
+        plain_numbers(axes.xaxis, (1, 1.2, 1.5, 2, 3, 5, 7))
+        later.append((axes, named))
+    grid[0][0].set_ylabel("the training keeps, %")
+    fig.get_layout_engine().set(rect=(0, 0, 1, 0.84))
+    fig.legend(*grid[0][0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(0, 0.97), ncols=3,
+               fontsize=8, labelcolor=INK)
+    fig.suptitle("at points: which part of the TPCs the answers have; thin lines: lowest to highest block", fontsize=8,
+                 x=0.01, y=0.99, ha="left")
+    fig.draw_without_rendering()
+    for axes, named in later:
+        name_points(axes, named)
+    save_as(fig)
+
+
 def voice_points(table, save_as):
     """A line for each mechanism, over the loads."""
     fig, ((axes,),) = figure(1, 1, 5.2)
@@ -896,6 +951,7 @@ PICTURES = [
     held_quota_spent,
     servers_points,
     inference_points,
+    untuned_points,
     voice_points,
 ]
 
