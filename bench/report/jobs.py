@@ -111,8 +111,9 @@ def untuned(table, rate_table):
         alone = by_round(table.select({"load": own["load"], "mechanism": "alone-first", "from": "arrival"}), "us")
         rates = by_round(rate_table.select(own), "rate")
         if waits and alone and training and mechanism != "alone-rest":
-            found.append({"panel": load, "mechanism": mechanism, "part": own["part"], "n": sum(map(len, waits.values())),
-                          "x": over(waits, alone, 95), "y": tuple(100 * end for end in over(rates, training, 50))})
+            found.append({"panel": load, "mechanism": mechanism, "part": own["part"],
+                          "n": sum(map(len, waits.values())), "x": over(waits, alone, 95),
+                          "y": tuple(100 * end for end in over(rates, training, 50))})
     return found
 
 
