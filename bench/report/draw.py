@@ -21,7 +21,7 @@ import queries
 import results
 import stats
 
-INK, FAINT, PAPER = "#222222", "#8a8a8a", "#ffffff"
+INK, FAINT, PAPER = "#222222", "#737373", "#ffffff"
 COLORS = {
     "none": "#6b6b6b",
     "mps": "#0072b2",
@@ -480,7 +480,7 @@ def processes(table, save_as):
     save_as(fig)
 
 
-STRATEGIES = {"singly": ("#999999", 3.5), "packed": ("#d55e00", 2.2), "distributed": ("#0072b2", 1)}
+STRATEGIES = {"singly": ("#858585", 3.5), "packed": ("#d55e00", 2.2), "distributed": ("#0072b2", 1)}
 
 
 def strategies(table, save_as):
