@@ -13,8 +13,8 @@ import signal
 import statistics
 import sys
 
-LENGTH = 0.02  # by which mean lengths may differ
-NAME = 400  # characters of a name; a trace has some more
+LENGTH = 0.02  # tolerance of mean lengths
+NAME = 400  # characters of a name that are compared
 
 
 def events_of(path):

@@ -41,7 +41,7 @@ says() { grep -q "^$1" "$work/said"; }
 
 # A program of bench/support/conversation.h, up to "ready", and from there to the end.
 begin() { # COMMAND…
-	rm -f "$work/said" "$work/trace"
+	rm -f "$work/said"
 	nvtaskset --mps off all "$@" >"$work/said" 2>"$work/errors" &
 	program=$!
 	await says ready
@@ -51,6 +51,7 @@ let_work() { # SECONDS
 }
 
 record() { # SECONDS COMMAND…
+	rm -f "$work/trace"
 	begin "${@:2}" || return
 	nvtaskset trace -o "$work/trace" "$program" 2>"$work/recorder" &
 	local recorder=$!
@@ -77,7 +78,8 @@ clocks_agree() {
 # PyTorch's profiler takes its records from CUPTI.
 cupti_agrees() {
 	record 4 python3 tests/hardware/trace.py work &&
-		begin python3 tests/hardware/trace.py work "$work/cupti" && let_work 1 && kill -TERM "$program" && wait "$program" &&
+		begin python3 tests/hardware/trace.py work "$work/cupti" && let_work 1 && kill -TERM "$program" &&
+		wait "$program" &&
 		compare names "$work/trace" "$work/cupti"
 }
 
