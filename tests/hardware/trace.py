@@ -14,7 +14,7 @@ import statistics
 import sys
 
 LENGTH = 0.02  # tolerance of mean lengths
-NAME = 400  # characters of a name that are compared
+NAME = 400  # the length of a compared name
 
 
 def events_of(path):

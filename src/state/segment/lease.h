@@ -7,14 +7,7 @@
  */
 #pragma once
 
-#include "segment.h"
-
-/* A longer lease is no lease: the time is wrong, or from another clock. */
-#define LEASE_NS UINT64_C(1500000000)
-#define LEASE_LONGEST_NS (2 * LEASE_NS)
-
-/* For the owner: whether a watcher looks. Reads the clock only if a watcher looks or has looked. */
-bool lease_is_on(const struct segment *segment);
+#include "events.h"
 
 /* For a watcher: extends the lease until LEASE_NS after `now`, the time on the owner's clock. -1 with the reason, as
  * for segment_change. */

@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "launch/space/epoch.h"
+#include "time/demand/wakeup.h"
 
 #include <string.h>
 
@@ -290,16 +291,29 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	return answer;
 }
 
+void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event)
+{
+	event.pci = gate->gpu->pci;
+	event.other = gate->claims.list[claim].lender;
+	segment_note(time_news.segment, &event);
+}
+
 /* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
 	struct move move = {.gate = gate};
-	uint64_t left_ns = 0;
+	uint64_t left_ns = 0, now = process_clock_ns();
 
 	for (unsigned int i = 0; back >> i != 0; i++)
 		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
 	queue_walk(true, make_narrow, &move);
-	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move.recalled_ns));
+	left_ns -= min_u64(left_ns, move.recalled_ns);
+	lending_kept_waiting(&gate->debt, now, left_ns);
+	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
+		if (back >> i & 1)
+			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
+			                                            .end_ns = now + left_ns});
+	}
 	samples_drop_more(&gate->samples);
 	gate->open = 0;
 }

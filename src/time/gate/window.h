@@ -8,6 +8,7 @@
 #define NVTASKSET_TIME_GATE_WINDOW_H
 
 #include "gates.h"
+#include "state/segment/events.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ enum window_kind {
 };
 uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
 struct length *window_length_of(uint64_t cookie);
+
+/* Tells a watcher an event of the GPU and the claim. */
+void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
 /* The claims are about to change: waiting launches leave the TPCs of all claims. */
 void window_begin_anew(struct gate *gate);
