@@ -88,11 +88,11 @@ TEST(a_lease_ends_by_itself)
 	uint64_t now = process_clock_ns(), before = number();
 
 	assert_int_equal(lease_renew(&watcher, now - LEASE_NS - MS, NULL), 0);
-	assert_false(lease_is_on(&segment));
+	assert_false(segment_is_watched(&segment));
 	assert_int_equal(number(), before + 1);
 	/* Nobody looked at this moment: so the number is raised again. */
 	assert_int_equal(lease_renew(&watcher, now, NULL), 0);
-	assert_true(lease_is_on(&segment));
+	assert_true(segment_is_watched(&segment));
 	assert_int_equal(number(), before + 2);
 	assert_int_equal(lease_renew(&watcher, now + MS, NULL), 0);
 	assert_int_equal(number(), before + 2);
@@ -104,9 +104,9 @@ TEST(a_lease_that_lasts_too_long)
 	uint64_t now = process_clock_ns();
 
 	atomic_store(&segment.memory->lease, now + LEASE_LONGEST_NS + 1000 * MS);
-	assert_false(lease_is_on(&segment));
+	assert_false(segment_is_watched(&segment));
 	assert_int_equal(lease_renew(&watcher, now, NULL), 0);
-	assert_true(lease_is_on(&segment));
+	assert_true(segment_is_watched(&segment));
 }
 
 /* It died after it had written the lease: the process has not been told. */

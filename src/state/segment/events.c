@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-bool lease_is_on(const struct segment *segment)
+bool segment_is_watched(const struct segment *segment)
 {
 	uint64_t end = atomic_load_explicit(&segment->memory->lease, memory_order_acquire);
 
-	return end != 0 && lease_covers(end, process_clock_ns());
+	return end != 0 && segment_lease_covers(end, process_clock_ns());
 }
 
 _Static_assert(sizeof(struct segment_event) == SEGMENT_EVENT_WORDS * sizeof(uint64_t), "shared layout");
@@ -20,7 +20,7 @@ void segment_note(const struct segment *segment, const struct segment_event *eve
 {
 	uint64_t words[SEGMENT_EVENT_WORDS];
 
-	if (!segment || !segment->memory || !lease_is_on(segment))
+	if (!segment || !segment->memory || !segment_is_watched(segment))
 		return;
 	struct segment_events *events = &segment->memory->events;
 	uint64_t number = atomic_fetch_add_explicit(&events->last, 1, memory_order_relaxed) + 1;

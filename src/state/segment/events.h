@@ -10,13 +10,13 @@
 #define LEASE_NS UINT64_C(1500000000)
 #define LEASE_LONGEST_NS (2 * LEASE_NS)
 
-static inline bool lease_covers(uint64_t end, uint64_t now)
+static inline bool segment_lease_covers(uint64_t end, uint64_t now)
 {
 	return end > now && end - now <= LEASE_LONGEST_NS;
 }
 
 /* For writers: whether a watcher looks (lease.h). Reads the clock only if a watcher looks or has looked. */
-bool lease_is_on(const struct segment *segment);
+bool segment_is_watched(const struct segment *segment);
 
 /* The last two have a GPU and another process, named as in struct segment_loan. */
 enum segment_event_kind {

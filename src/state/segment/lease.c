@@ -16,11 +16,11 @@ int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 
 	do {
 		written = (now + LEASE_NS) & ~ANNOUNCED;
-		if (lease_covers(before, now))
+		if (segment_lease_covers(before, now))
 			written = max_u64(before & ~ANNOUNCED, written) | (before & ANNOUNCED);
 	} while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel,
 	                                                memory_order_acquire));
-	if (!lease_covers(before, now) || !(before & ANNOUNCED)) {
+	if (!segment_lease_covers(before, now) || !(before & ANNOUNCED)) {
 		result = segment_raise(segment, error);
 		if (result == 0) /* unless a second watcher wrote, and announces a new lease */
 			atomic_compare_exchange_strong_explicit(lease, &written, written | ANNOUNCED,

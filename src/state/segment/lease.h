@@ -2,8 +2,8 @@
  * The lease: until when a watcher looks at a process. A lease ends without an action of a dead watcher.
  *
  * The lease is a time on the owner's clock (base/clock.h). Watchers only move the time forward, and there can be any
- * number of watchers. The first watcher also raises the segment's number: the owner's threads ask lease_is_on at the
- * next launch, then at each launch while the lease is on, and never while the lease is off.
+ * number of watchers. The first watcher also raises the segment's number: the owner's threads ask segment_is_watched
+ * at the next launch, then at each launch while the lease is on, and never while the lease is off.
  */
 #pragma once
 

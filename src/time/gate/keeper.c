@@ -81,7 +81,7 @@ static void note_launches(bool wanted)
 static void see_borrowed(struct gate *gate, bool goes_on)
 {
 	struct segment_borrowed *borrowed = &keeper.borrowed;
-	bool is_watched = goes_on && lease_is_on(keeper.segment);
+	bool is_watched = goes_on && segment_is_watched(keeper.segment);
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
