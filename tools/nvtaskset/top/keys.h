@@ -1,8 +1,7 @@
 /*
  * Keys, and their effects on the view.
  */
-#ifndef NVTASKSET_KEYS_H
-#define NVTASKSET_KEYS_H
+#pragma once
 
 #include "model.h"
 
@@ -26,6 +25,4 @@ enum {
 int key_next(const char **bytes, size_t *length);
 
 /* Changes the view. `page`: the rows that the table shows. False if the key ends the program. */
-bool view_take_key(struct view *view, int key, const struct model *model, size_t page);
-
-#endif
+bool keys_take(struct view *view, int key, const struct model *model, size_t page);

@@ -9,8 +9,7 @@
  * No line is wider than the terminal, and no page is higher. The headings of the table are always there. Without enough
  * room, less important parts go.
  */
-#ifndef NVTASKSET_LAYOUT_H
-#define NVTASKSET_LAYOUT_H
+#pragma once
 
 #include "base/error.h"
 #include "model.h"
@@ -24,5 +23,3 @@ int layout_draw(const struct model *model, const struct view *view, const struct
 
 /* The most rows of the scrolled table on the page; for a single program, of the table of its kernels. */
 size_t layout_rows(const struct model *model, const struct view *view, const struct terminal *terminal);
-
-#endif

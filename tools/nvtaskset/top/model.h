@@ -1,8 +1,7 @@
 /*
  * The content of `nvtaskset top` as plain data: the look, filtered and sorted by the user's choices.
  */
-#ifndef NVTASKSET_MODEL_H
-#define NVTASKSET_MODEL_H
+#pragma once
 
 #include "show/activity.h"
 #include "show/cells.h"
@@ -86,5 +85,3 @@ void model_free(struct model *model);
 /* Whether the row, or the kernel's name, contains the searched text. */
 bool model_matches(const struct row *row, const char *search);
 bool model_kernel_matches(const struct kernel_activity *kernel, const char *search);
-
-#endif

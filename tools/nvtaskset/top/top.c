@@ -149,7 +149,7 @@ static bool take_keys(void *context, const char *bytes, size_t length)
 		if (goes_on) {
 			size_t rows = layout_rows(&model, &subject->view, &terminal);
 
-			goes_on = view_take_key(&subject->view, key_next(&bytes, &length), &model, rows);
+			goes_on = keys_take(&subject->view, key_next(&bytes, &length), &model, rows);
 			model_free(&model);
 		}
 	}
