@@ -1,4 +1,4 @@
-#include "keys.h"
+#include "layout.h"
 
 #include <string.h>
 

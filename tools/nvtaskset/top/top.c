@@ -1,7 +1,6 @@
 #include "cli/actions.h"
 
 #include "cli/tables.h"
-#include "keys.h"
 #include "layout.h"
 #include "show/activity.h"
 #include "show/json.h"
