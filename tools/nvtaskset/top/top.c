@@ -1,7 +1,7 @@
 #include "cli/actions.h"
 
 #include "cli/tables.h"
-#include "layout.h"
+#include "model.h"
 #include "show/activity.h"
 #include "show/json.h"
 #include "terminal/watch.h"
