@@ -66,6 +66,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 }
 
 @test "what is refused changes nothing" {
+	[ "$(cdi add -n 66 --mps off --dry-run infer)" = 0-65 ]
 	for name in .a a- a@b a+b _a 7 "a/b"; do
 		refuses "$name: a device's name begins and ends with a letter or a digit, has letters, digits and ._:-, at most 63, and is no number alone" \
 			cdi add -t 0 --mps off "$name"

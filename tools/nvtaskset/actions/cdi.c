@@ -149,12 +149,19 @@ static bool has_rank(const struct plan *plan)
 	       (group_read(&plan->group, &before, &number) && segment_rank_is_given(before.rank));
 }
 
+/* A dry run does not make the directory of groups, and without the directory no group has TPCs. */
+static bool has_no_groups(const struct plan *plan)
+{
+	return access(plan->specification.directory, F_OK) < 0 && errno == ENOENT;
+}
+
 /* Chooses TPCs; for -n, with the lock against a second choice. */
 static int choose_tpcs(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
 	int result = set_find_in_group(&plan->revision, &options->set, &plan->chosen, &plan->list, &plan->group,
-	                               plan->path, options->dry_run ? NULL : &plan->lock, error);
+	                               has_no_groups(plan) ? NULL : plan->path,
+	                               options->dry_run ? NULL : &plan->lock, error);
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
