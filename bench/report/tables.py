@@ -10,8 +10,11 @@ that has this table. A ~ behind a percentile, difference or ratio adds its inter
 round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
 of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
 of dashes is left out. The last row says where the numbers are from: GPU, version, day, and n where no column has it.
+`rows VALUE as NAME; VALUE as NAME…` at the end leaves only these rows, of one column. With `least` or `most` in front of a
+QUESTION, the best answers are bold; the first such QUESTION sorts the rows.
 """
 
+import math
 import os
 import re
 import sys
@@ -48,14 +51,16 @@ TITLES = {
 
 def split_words(text):
     """{keyword: what follows it}; the first word is the table's name."""
-    parts = re.split(r"\b(by|where|show)\b", text)
+    parts = re.split(r"\b(by|where|show|rows)\b", text)
     return parts[0].strip(), dict(zip(parts[1::2], (part.strip() for part in parts[2::2])))
 
 
 def table(data, text):
     name, words = split_words(text)
     columns = words["by"].split()
-    questions = [question.strip() for question in words["show"].split(",")]
+    bests, questions = zip(*(re.fullmatch(r"(least|most)?(.*)", question.strip()).groups() for question in words["show"].split(",")))
+    questions = [question.strip() for question in questions]
+    named = dict(re.split(r" +as +", row.strip()) for row in words["rows"].split(";")) if "rows" in words else {}
     machines = [machine for machine in MACHINES if has(data, machine, name)]
     if not machines:
         raise queries.Wrong(f"no machine has a table {name}")
@@ -65,19 +70,40 @@ def table(data, text):
     for machine in machines:
         rows = data.table(machine, name).select(queries.pairs_of(words.get("where", "").split()))
         keys += [key for key in results.groups(rows, *columns) if key not in keys]
-    lines = [header, ["---"] * len(header)]
+    missing = [value for value in named if (value,) not in keys]
+    if missing:
+        raise queries.Wrong(f"no row is {missing[0]}")
+    keys = [key for key in keys if not named or key[0] in named]
+    lines = []
     has_counts, counts = any(question.split()[0] == "n" for question in questions), []
     for key in sorted(keys, key=lambda key: [results.order(value) for value in key]):
         conditions = " ".join(f"{column}={results.word_of(value)}" for column, value in zip(columns, key))
         own = f"{name} {words.get('where', '')} {conditions}"
         cells = [cell(data, machine, own, conditions, question) for machine in machines for question in questions]
         if set(cells) != {"–"}:
-            lines.append([*map(results.name_of, key), *cells])
+            lines.append([*(named.get(value) or results.name_of(value) for value in key), *cells])
             cells_of = [] if has_counts else [(machine, question) for machine in machines for question in questions]
             counts += [count(data, machine, own, conditions, question) for machine, question in cells_of]
+    rank(lines, [*[None] * len(columns), *bests * len(machines)])
     names = list(dict.fromkeys([name, *(other_of(question) for question in questions if other_of(question))]))
     lines.append([origin(data, machines, names, sorted(filter(None, counts))), *[""] * (len(header) - 1)])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return "".join("| " + " | ".join(line) + " |\n" for line in [header, ["---"] * len(header), *lines])
+
+
+def rank(lines, bests):
+    """Sorts the rows by the first column that has a best, and makes the best cells bold."""
+    ranked = [(place, 1 if best == "least" else -1) for place, best in enumerate(bests) if best]
+    for place, sign in reversed(ranked):
+        lines.sort(key=lambda line: sign * number_of(line[place], sign))
+        best = number_of(lines[0][place], sign)
+        for line in lines:
+            line[place] = f"**{line[place]}**" if number_of(line[place], sign) == best else line[place]
+
+
+def number_of(cell, sign):
+    """The answer in a cell, without its interval; a dash is the worst."""
+    found = re.match(r"[−+]?[\d.]+", cell.replace("\u202f", ""))
+    return float(found.group().replace("−", "-")) if found else sign * math.inf
 
 
 def other_of(question):
