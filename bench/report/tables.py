@@ -10,8 +10,8 @@ that has this table. A ~ behind a percentile, difference or ratio adds its inter
 round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
 of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
 of dashes is left out. The last row says where the numbers are from: GPU, version, day, and n where no column has it.
-`rows VALUE as NAME; VALUE as NAME…` at the end leaves only these rows, of one column. With `least` or `most` in front of a
-QUESTION, the best answers are bold; the first such QUESTION sorts the rows.
+`rows VALUE as NAME; VALUE as NAME…` at the end leaves only these rows, of one column. With `least` or `most` before a
+QUESTION, the best answers are bold; the first QUESTION with one of them sorts the rows.
 """
 
 import math
@@ -58,8 +58,8 @@ def split_words(text):
 def table(data, text):
     name, words = split_words(text)
     columns = words["by"].split()
-    bests, questions = zip(*(re.fullmatch(r"(least|most)?(.*)", question.strip()).groups() for question in words["show"].split(",")))
-    questions = [question.strip() for question in questions]
+    asked_for = [re.fullmatch(r"(?:(least|most) +)?(.*)", part.strip()).groups() for part in words["show"].split(",")]
+    bests, questions = zip(*asked_for)
     named = dict(re.split(r" +as +", row.strip()) for row in words["rows"].split(";")) if "rows" in words else {}
     machines = [machine for machine in MACHINES if has(data, machine, name)]
     if not machines:

@@ -322,7 +322,8 @@ class Texts(unittest.TestCase):
         alone = self.run_texts("<!--table hook by mechanism show p50 us of lengths-->\n<!--/table-->\n")[2]
         # There is no row of dashes.
         self.assertIn("| the hook taken out | 7.00 |\n| *H200: 2026-11-22; n = 1* |  |\n<!--/table-->", alone)
-        best = "<!--table hook by mechanism show most p50 us, least difference % rows hook-out as out; hook-whole as `in`-->\n"
+        rows = "rows hook-out as out; hook-whole as `in`"
+        best = f"<!--table hook by mechanism show most p50 us, least difference % {rows}-->\n"
         ranked = self.run_texts(best + "<!--/table-->\n")[2]
         self.assertIn("| `in` | **3.03** | **+0.999** |\n| out | 3.00 | – |\n", ranked)
         self.refuses(best.replace("hook-out", "hook-in") + "<!--/table-->\n", "no row is hook-in")
