@@ -111,7 +111,10 @@ static void decide(struct arrival *arrival)
 	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
 	struct claims_idle idle;
 
-	window_sweep(gate);
+	if (gate->samples.count > 0 && window_is_idle(gate))
+		window_learn(gate);
+	else
+		window_sweep(gate);
 	if (may_be && may_start(arrival)) {
 		window_look(gate, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
@@ -284,16 +287,6 @@ void gate_call_ended(const struct call *call)
 	if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
 		end(call);
 	errno = saved;
-}
-
-void gate_synchronized(const struct call *call)
-{
-	struct gate *gate = call->context ? gate_of(call->frame, call->context) : NULL;
-
-	if (gate && atomic_load_explicit(&gate->samples.count, memory_order_relaxed) > 0 && gate_lock(gate)) {
-		window_learn(gate);
-		gate_unlock(gate);
-	}
 }
 
 void gate_after_fork(void)

@@ -33,9 +33,6 @@ void gate_call_ended(const struct call *call);
 /* The launch of this thread's call is in the pushbuffer, and the GPU has not been told. `end`: of the launch. */
 void gate_submits(struct launch *launch, struct launch_end end);
 
-/* A call has waited for work on a GPU: the gate sees which launches have ended, and learns their lengths. */
-void gate_synchronized(const struct call *call);
-
 void gate_after_fork(void);
 
 #endif

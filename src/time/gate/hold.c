@@ -158,7 +158,7 @@ static bool look(struct arrival *arrival)
 	struct gate *gate = arrival->gate;
 	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
 
-	window_sweep(gate);
+	window_learn(gate);
 	uint64_t now = process_clock_ns(), flying = gate->in_flight.added - gate->in_flight.gone;
 	/* Our thread may not have seen yet where a new context counts. */
 	uint64_t in_flight = max_u64(claims_own_in_flight(&gate->claims) + entering, flying);

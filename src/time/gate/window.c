@@ -60,11 +60,12 @@ void window_follow(struct gate *gate, struct length *length, enum length_place p
 
 void window_learn(struct gate *gate)
 {
-	uint64_t limit_ns = longest_limit(gate);
+	uint64_t longest = 0;
 
 	window_sweep(gate);
-	if (gate->samples.count > 0 &&
-	    samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
+	if (gate->samples.count > 0)
+		longest = samples_look(&gate->samples, window_is_idle(gate), process_clock_ns());
+	if (longest > 0 && gate->claims.count > 0 && longest > longest_limit(gate))
 		atomic_fetch_add(&gate_state.overruns, 1);
 }
 
