@@ -111,10 +111,7 @@ static void decide(struct arrival *arrival)
 	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
 	struct claims_idle idle;
 
-	if (gate->samples.count > 0 && window_is_idle(gate))
-		window_learn(gate);
-	else
-		window_sweep(gate);
+	window_sweep(gate);
 	if (may_be && may_start(arrival)) {
 		window_look(gate, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
@@ -146,7 +143,9 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 
 	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
 	frame->open = frame->has_more ? arrival->open : 0;
-	if (window_is_due(arrival->gate, arrival->length, place_of(frame)))
+	/* A graph ends once nothing is in flight. */
+	if ((!arrival->work.is_graph || window_is_idle(arrival->gate)) &&
+	    window_is_due(arrival->gate, arrival->length, place_of(frame)))
 		frame->launched_ns = process_clock_ns();
 }
 
@@ -213,10 +212,13 @@ void gate_call_begins(const struct call *call)
 
 /* --- a launch goes, and ends -------------------------------------------------------------------------------------- */
 
-/* A launch with nothing ahead is followed now and then, from the next call on. */
-static void follow(struct gate *gate, const struct frame *frame, struct launch_end ahead, struct launch_end end)
+/* The length of a launch is learnt now and then. */
+static void learn(struct gate *gate, const struct frame *frame, struct launch_end end)
 {
-	window_follow(gate, window_length_of(frame->cookie), place_of(frame), ahead, end, frame->launched_ns);
+	struct length *length = window_length_of(frame->cookie);
+	uint64_t ticket = frame->ticket != 0 ? frame->ticket : window_follow(gate, length, end);
+
+	in_flight_learn(&gate->in_flight, ticket, length, frame->front, frame->launched_ns);
 }
 
 void gate_submits(struct launch *launch, struct launch_end end)
@@ -226,20 +228,19 @@ void gate_submits(struct launch *launch, struct launch_end end)
 
 	if (!gate)
 		return;
-	if (frame->ticket != 0 && end.number != 0) {
-		in_flight_tell(&gate->in_flight, frame->ticket, end);
-		frame->ticket = 0;
-	}
-	bool waits = frame->is_noted && !frame->has_more, is_followed = !waits && frame->launched_ns != 0;
+	bool waits = frame->is_noted && !frame->has_more, is_due = !waits && frame->launched_ns != 0;
 
-	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
+	if ((frame->is_noted || is_due) && gate_lock(gate)) {
 		gate->open |= frame->is_noted ? frame->open : 0;
 		if (waits)
 			window_move(gate, end);
-		else if (is_followed)
-			follow(gate, frame, frame->front, end);
+		else if (is_due)
+			learn(gate, frame, end);
 		gate_unlock(gate);
 	}
+	if (frame->ticket != 0)
+		in_flight_tell(&gate->in_flight, frame->ticket, end);
+	frame->ticket = 0;
 }
 
 static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
@@ -263,12 +264,13 @@ static void end(const struct call *call)
 
 	if (!gate)
 		return;
-	if (frame->ticket != 0)
-		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
 	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
-		follow(gate, frame, none, until_idle);
+		frame->front = none;
+		learn(gate, frame, until_idle);
 		gate_unlock(gate);
 	}
+	if (frame->ticket != 0)
+		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
 	if (frame->moves_since != 0)
 		graph_has_moved(call);
 	if (frame->is_entering)

@@ -8,7 +8,6 @@
 #include "claims.h"
 #include "gpu/qmd.h"
 #include "in_flight.h"
-#include "samples.h"
 #include "time/rules/lending.h"
 
 #include <stdatomic.h>
@@ -51,7 +50,6 @@ struct gate {
 	const struct gpu *gpu;
 	struct claims claims;
 	struct in_flight in_flight;
-	struct samples samples;
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the claims with TPCs of waiting launches */

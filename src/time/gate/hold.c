@@ -145,7 +145,7 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 	if (arrival->open != 0)
 		arrival->ticket = window_add(gate, arrival->open, arrival->ns, end);
 	else if (has_quota)
-		arrival->ticket = in_flight_add(&gate->in_flight, 0, lengths_ns(arrival->length, LENGTH_PART), end);
+		arrival->ticket = window_follow(gate, arrival->length, end);
 	if (has_quota && in_flight == 0) {
 		atomic_store(&gate_state.began, arrival->now);
 		wakeup_ring();
@@ -158,7 +158,7 @@ static bool look(struct arrival *arrival)
 	struct gate *gate = arrival->gate;
 	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
 
-	window_learn(gate);
+	window_sweep(gate);
 	uint64_t now = process_clock_ns(), flying = gate->in_flight.added - gate->in_flight.gone;
 	/* Our thread may not have seen yet where a new context counts. */
 	uint64_t in_flight = max_u64(claims_own_in_flight(&gate->claims) + entering, flying);

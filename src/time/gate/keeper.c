@@ -91,7 +91,7 @@ static void see_borrowed(struct gate *gate)
 			at++;
 		if (at < SEGMENT_LOANS && tpc_us > 0)
 			borrowed->loans[at] = (struct segment_loan){lender, borrowed->loans[at].tpc_us + tpc_us};
-		if (gate->in_flight.sums[i] > 0)
+		if (gate->lent_ns[i] > 0)
 			borrowed->tpcs = tpcset_or(&borrowed->tpcs, &lent);
 		borrowed->tpc_us += tpc_us;
 		gate->lent_ns[i] = 0;
@@ -134,7 +134,7 @@ static uint64_t move_windows(uint64_t now)
 
 		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
 			continue;
-		window_learn(gate);
+		window_sweep(gate);
 		bool waits = window_move(gate, (struct launch_end){.number = 0});
 
 		until = min_u64(until, now + (waits ? WINDOW_NS : WATCH_NS));

@@ -26,13 +26,6 @@ bool window_is_idle(const struct gate *gate)
 	       atomic_load(&gate->entering) == 0;
 }
 
-void window_sweep(struct gate *gate)
-{
-	bool matters = atomic_load_explicit(&gate->in_flight.until_idle, memory_order_relaxed) > 0;
-
-	in_flight_sweep(&gate->in_flight, matters && window_is_idle(gate));
-}
-
 static uint64_t longest_limit(const struct gate *gate)
 {
 	uint64_t limit_ns = 0;
@@ -42,31 +35,21 @@ static uint64_t longest_limit(const struct gate *gate)
 	return limit_ns;
 }
 
+void window_sweep(struct gate *gate)
+{
+	bool matters = atomic_load_explicit(&gate->in_flight.until_idle, memory_order_relaxed) > 0;
+	uint64_t longest = in_flight_sweep(&gate->in_flight, matters && window_is_idle(gate));
+
+	if (longest > 0 && gate->claims.count > 0 && longest > longest_limit(gate))
+		atomic_fetch_add(&gate_state.overruns, 1);
+}
+
 /* Odd, since the call and the walk often ask in turn. */
 #define DUE_EACH 5
 
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place)
 {
 	return lengths_ns(length, place) == 0 || gate->follows++ % DUE_EACH == 0;
-}
-
-void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
-                   struct launch_end end, uint64_t launched_ns)
-{
-	uint64_t key = atomic_load_explicit(&length->key, memory_order_relaxed);
-
-	samples_add(&gate->samples, &(struct sample){length, key, place, end, ahead, launched_ns});
-}
-
-void window_learn(struct gate *gate)
-{
-	uint64_t longest = 0;
-
-	window_sweep(gate);
-	if (gate->samples.count > 0)
-		longest = samples_look(&gate->samples, window_is_idle(gate), process_clock_ns());
-	if (longest > 0 && gate->claims.count > 0 && longest > longest_limit(gate))
-		atomic_fetch_add(&gate_state.overruns, 1);
 }
 
 /* While all claims are at rest, the clock was not read. */
@@ -84,7 +67,7 @@ uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, 
 	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
 		const struct claim *it = &gate->claims.list[i];
 		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers * part);
-		bool fits = idle->ns[i] > 0 && gate->in_flight.sums[i] + ns <= window_ns;
+		bool fits = idle->ns[i] > 0 && gate->in_flight.wide + ns <= window_ns;
 
 		allowed |= (uint32_t)fits << i;
 	}
@@ -128,9 +111,14 @@ bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns)
 	return ns > limit_ns;
 }
 
+uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end)
+{
+	return in_flight_add(&gate->in_flight, false, lengths_ns(length, LENGTH_PART), end);
+}
+
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
 {
-	uint64_t ticket = in_flight_add(&gate->in_flight, open, ns, end);
+	uint64_t ticket = in_flight_add(&gate->in_flight, true, ns, end);
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
@@ -220,12 +208,19 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 		disable->words[i] &= wide->disable.words[i];
 }
 
-static void follow(struct gate *gate, const struct queued *launch, enum length_place place)
+static void learn(struct gate *gate, const struct queued *launch, uint64_t ticket)
+{
+	if (launch->ahead > 0)
+		in_flight_learn(&gate->in_flight, ticket, window_length_of(launch->cookie), launch->front, 0);
+}
+
+/* The launch stays in the own part. */
+static void leave(struct gate *gate, const struct queued *launch)
 {
 	struct length *length = window_length_of(launch->cookie);
 
-	if (launch->ahead > 0 && window_is_due(gate, length, place))
-		window_follow(gate, length, place, launch->front, launch->end, 0);
+	if (window_is_due(gate, length, LENGTH_PART))
+		learn(gate, launch, window_follow(gate, length, launch->end));
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
@@ -234,15 +229,17 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct length *length = window_length_of(launch->cookie);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = window_allows(gate, &move->idle, ns);
+	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
 	enum queue_answer answer = QUEUE_STOP;
 
-	if (open != 0 && window_add(gate, open, ns, launch->end) != 0) {
+	if (ticket != 0) {
 		gate->open |= open;
 		widen(gate, launch, open, disable);
-		follow(gate, launch, LENGTH_MORE);
+		if (window_is_due(gate, length, LENGTH_MORE))
+			learn(gate, launch, ticket);
 		answer = QUEUE_CHANGE;
 	} else if (ns == 0 ? launch->ahead <= NEAR : window_refuses(gate, length, ns)) {
-		follow(gate, launch, LENGTH_PART);
+		leave(gate, launch);
 		answer = QUEUE_LEAVE;
 	}
 	return answer;
@@ -266,7 +263,7 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
 		if (!is_wide(move->gate, launch))
-			follow(move->gate, launch, LENGTH_PART);
+			leave(move->gate, launch);
 	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
@@ -291,25 +288,29 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	return answer;
 }
 
-/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
-static void call_back(struct gate *gate, uint32_t back)
+uint64_t window_begin_anew(struct gate *gate)
 {
 	struct move move = {.gate = gate};
-	uint64_t left_ns = 0;
 
-	for (unsigned int i = 0; back >> i != 0; i++)
-		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
 	queue_walk(true, make_narrow, &move);
-	lending_kept_waiting(&gate->debt, process_clock_ns(), left_ns - min_u64(left_ns, move.recalled_ns));
-	samples_drop_more(&gate->samples);
+	in_flight_disturb(&gate->in_flight);
 	gate->open = 0;
+	return move.recalled_ns;
+}
+
+/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
+static void call_back(struct gate *gate)
+{
+	uint64_t wide_ns = gate->in_flight.wide, recalled_ns = window_begin_anew(gate);
+
+	lending_kept_waiting(&gate->debt, process_clock_ns(), wide_ns - min_u64(wide_ns, recalled_ns));
 }
 
 void window_look(struct gate *gate, struct claims_idle *idle)
 {
 	claims_look(&gate->claims, idle);
 	if (gate->open & ~idle->open)
-		call_back(gate, gate->open & ~idle->open);
+		call_back(gate);
 }
 
 bool window_move(struct gate *gate, struct launch_end newest)
@@ -319,14 +320,4 @@ bool window_move(struct gate *gate, struct launch_end newest)
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
 	return move.waits;
-}
-
-void window_begin_anew(struct gate *gate)
-{
-	struct move move = {.gate = gate};
-
-	queue_walk(true, make_narrow, &move);
-	in_flight_spread(&gate->in_flight);
-	samples_drop_more(&gate->samples);
-	gate->open = 0;
 }

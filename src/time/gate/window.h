@@ -18,16 +18,14 @@ bool window_is_idle(const struct gate *gate);
 /* Looks for idle claims. When a claim came back, waiting launches leave the TPCs of the claim. */
 void window_look(struct gate *gate, struct claims_idle *idle);
 
-/* Removes ended launches from the window; and learns their lengths. */
+/* Removes ended launches from the window, and learns lengths. */
 void window_sweep(struct gate *gate);
-void window_learn(struct gate *gate);
 
 /* Whether to learn the length of a launch: now and then, and always while the length is unknown. */
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place);
 
-/* Learns the length at the end of a launch (samples.h). */
-void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
-                   struct launch_end end, uint64_t launched_ns);
+/* The length of a launch in the own part will be learnt. Returns a ticket, as window_add. */
+uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end);
 
 /* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
@@ -52,8 +50,8 @@ enum window_kind {
 uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
 struct length *window_length_of(uint64_t cookie);
 
-/* The claims are about to change: waiting launches leave the TPCs of all claims. */
-void window_begin_anew(struct gate *gate);
+/* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
+uint64_t window_begin_anew(struct gate *gate);
 
 /* Decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not been
  * told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
