@@ -19,6 +19,7 @@
 #include "time/demand/wakeup.h"
 #include "time/gate/gate.h"
 #include "time/gate/gates.h"
+#include "time/gate/window.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -308,6 +309,8 @@ static bool launch_graph(CUresult result)
 	gate_call_begins(&call);
 	bool has_more = frame.has_more;
 
+	window_sweep(&gate);
+	assert_true((gate.in_flight.wide > 0) == has_more);
 	now += frame.moves_since != 0 ? MS : 0;
 	events_call_ended(&call);
 	return has_more;

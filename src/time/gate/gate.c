@@ -18,6 +18,9 @@
 
 atomic_bool gate_listens;
 
+static const struct launch_end none = {.number = 0}, called = {.number = IN_FLIGHT_CALLED},
+                               until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+
 #define GRAPH_COSTS 20 /* after so many times the cost of a change, a graph may change to more TPCs again */
 
 /* --- waits -------------------------------------------------------------------------------------------------------- */
@@ -69,7 +72,9 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 	enum graph_move move = graph_instances_move(exec, place, may_move);
 
 	if (move == GRAPH_STAYS) {
+		in_flight_tell(&arrival->gate->in_flight, frame->ticket, none); /* no wide launch runs */
 		frame->has_more = false;
+		frame->ticket = 0;
 		move = graph_instances_move(exec, in_part, true);
 	}
 	if (move == GRAPH_MOVES)
@@ -120,8 +125,7 @@ static void decide(struct arrival *arrival)
 			window_refuses(gate, arrival->length, arrival->ns);
 	}
 	if (arrival->open != 0)
-		arrival->ticket =
-		        window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
+		arrival->ticket = window_add(gate, arrival->open, arrival->ns, called);
 }
 
 static enum length_place place_of(const struct frame *frame)
@@ -243,8 +247,6 @@ void gate_submits(struct launch *launch, struct launch_end end)
 	frame->ticket = 0;
 }
 
-static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
-
 /* The end of a launch, where the end was not told. A captured launch becomes a node of a graph. */
 static struct launch_end end_of(const struct call *call)
 {
@@ -260,7 +262,7 @@ static struct launch_end end_of(const struct call *call)
 static void end(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct gate *gate = gate_of(frame, call->context);
+	struct gate *gate = frame->gate; /* since the begin */
 
 	if (!gate)
 		return;
