@@ -44,7 +44,7 @@ static void sweep(bool is_idle)
 
 static void assert_nothing(void)
 {
-	assert_each(flying.sum, 0, flying.wide, 0, flying.unknown, 0, flying.added, flying.gone, flying.learnt, 0);
+	assert_each(flying.sum, 0, flying.wide, 0, flying.unknown, 0, flying.added, flying.gone);
 	assert_int_equal(atomic_load(&flying.until_idle), 0);
 }
 
@@ -199,7 +199,7 @@ TEST(behind_another_one)
 
 	add(length, LENGTH_MORE, own, ahead, 0);
 	ends(ahead, NOW);
-	assert_each(look(NOW), 0, flying.learnt, 1);
+	assert_int_equal(look(NOW), 0);
 	ends(own, NOW + 3 * MS);
 	assert_int_equal(look(NOW + 9 * MS), 3 * MS);
 	assert_each(lengths_ns(length, LENGTH_MORE), 3 * MS, lengths_ns(length, LENGTH_PART), 0);
@@ -277,7 +277,7 @@ TEST(an_end_that_is_lost)
 	add(length, LENGTH_MORE, own, ahead, 0);
 	ends(ahead, NOW);
 	ends((struct launch_end){own.at, own.number + 16}, NOW + 9 * MS);
-	assert_each(look(NOW + 9 * MS), 0, flying.learnt, 0, lengths_ns(length, LENGTH_MORE), 0);
+	assert_each(look(NOW + 9 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);
 	own = end_at(2, 5);
 	add(length, LENGTH_MORE, own, ahead, 0);
 	ends((struct launch_end){ahead.at, ahead.number + 16}, NOW + 20 * MS);
@@ -317,19 +317,6 @@ TEST(the_longest_one)
 	ends(end_at(2, 5), NOW + 2 * MS);
 	ends(end_at(3, 5), NOW + 8 * MS);
 	assert_int_equal(look(NOW + 8 * MS), 3 * MS);
-}
-
-/* Few at a time: more would cost more than they tell. */
-TEST(few_lengths_at_a_time)
-{
-	for (unsigned int i = 0; i < IN_FLIGHT_LEARNT + 3; i++)
-		add(find(i), LENGTH_PART, end_at(1, 5), end_at(0, 5), 0);
-	assert_int_equal(flying.learnt, IN_FLIGHT_LEARNT);
-	ends(end_at(0, 5), NOW);
-	ends(end_at(1, 5), NOW + MS);
-	look(NOW + MS);
-	assert_each(lengths_ns(find(0), LENGTH_PART), MS, lengths_ns(find(IN_FLIGHT_LEARNT), LENGTH_PART), 0);
-	assert_nothing();
 }
 
 RUN_TESTS(begin, NULL)

@@ -50,26 +50,19 @@ void in_flight_learn(struct in_flight *in_flight, uint64_t ticket, struct length
 {
 	struct flying *launch = at(in_flight, ticket);
 
-	if (in_flight->learnt == IN_FLIGHT_LEARNT || ticket == 0)
+	if (ticket == 0)
 		return;
 	launch->length = length;
 	launch->key = atomic_load_explicit(&length->key, memory_order_relaxed);
 	launch->ahead = ahead;
 	launch->launched_ns = launched_ns;
-	in_flight->learnt++;
-}
-
-static void forget(struct in_flight *in_flight, struct flying *launch)
-{
-	in_flight->learnt -= launch->length != NULL;
-	launch->length = NULL;
 }
 
 void in_flight_disturb(struct in_flight *in_flight)
 {
 	for (uint64_t ticket = in_flight->gone + 1; ticket <= in_flight->added; ticket++) {
 		if (at(in_flight, ticket)->is_wide)
-			forget(in_flight, at(in_flight, ticket));
+			at(in_flight, ticket)->length = NULL;
 	}
 }
 
@@ -123,13 +116,12 @@ static uint64_t length_of(struct in_flight_clock *clock, const struct flying *la
 }
 
 /* Returns the length of a wide launch. */
-static uint64_t learn(struct in_flight *in_flight, struct flying *launch, struct launch_end end)
+static uint64_t learn(struct in_flight_clock *clock, const struct flying *launch, struct launch_end end)
 {
-	uint64_t ns = length_of(&in_flight->clock, launch, end);
+	uint64_t ns = length_of(clock, launch, end);
 
 	if (ns > 0)
 		lengths_note(launch->length, launch->key, launch->is_wide ? LENGTH_MORE : LENGTH_PART, ns);
-	forget(in_flight, launch);
 	return launch->is_wide ? ns : 0;
 }
 
@@ -154,7 +146,7 @@ static void look(struct in_flight *in_flight, struct flying *launch, bool is_idl
 	if (launch->is_gone || !has_ended(end, is_idle))
 		return;
 	if (launch->length)
-		*longest = max_u64(*longest, learn(in_flight, launch, end));
+		*longest = max_u64(*longest, learn(&in_flight->clock, launch, end));
 	if (number == IN_FLIGHT_UNTIL_IDLE)
 		atomic_fetch_sub(&in_flight->until_idle, 1);
 	launch->is_gone = true;

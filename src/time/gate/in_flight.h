@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #define IN_FLIGHT_MAX 1024
-#define IN_FLIGHT_LEARNT 8 /* lengths at a time */
 
 /* The GPU's clock was ahead of the processor's clock by `ahead` at least, in this period and the period before. */
 struct in_flight_clock {
@@ -31,7 +30,6 @@ struct in_flight {
 	uint64_t added, gone;
 	uint64_t sum, wide;      /* of all launches with a known length; of the wide launches */
 	unsigned int unknown;    /* launches of unknown length */
-	unsigned int learnt;     /* launches whose lengths will be learnt */
 	atomic_uint until_idle;  /* launches that are IN_FLIGHT_UNTIL_IDLE */
 	struct in_flight_clock clock;
 	struct flying {
@@ -52,7 +50,7 @@ struct in_flight {
 /* A launch. Returns a ticket, or 0 if there is no room. */
 uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end);
 
-/* The length will be learnt, if there is room. Before the end is told. */
+/* The length will be learnt, unless the ticket is 0. Before the end is told. */
 void in_flight_learn(struct in_flight *in_flight, uint64_t ticket, struct length *length, struct launch_end ahead,
                      uint64_t launched_ns);
 
