@@ -146,7 +146,6 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	        (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
 
 	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
-	frame->open = frame->has_more ? arrival->open : 0;
 	/* A graph ends once nothing is in flight. */
 	if ((!arrival->work.is_graph || window_is_idle(arrival->gate)) &&
 	    window_is_due(arrival->gate, arrival->length, place_of(frame)))
@@ -234,11 +233,10 @@ void gate_submits(struct launch *launch, struct launch_end end)
 		return;
 	bool waits = frame->is_noted && !frame->has_more, is_due = !waits && frame->launched_ns != 0;
 
-	if ((frame->is_noted || is_due) && gate_lock(gate)) {
-		gate->open |= frame->is_noted ? frame->open : 0;
+	if ((waits || is_due) && gate_lock(gate)) {
 		if (waits)
 			window_move(gate, end);
-		else if (is_due)
+		else
 			learn(gate, frame, end);
 		gate_unlock(gate);
 	}

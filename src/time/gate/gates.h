@@ -52,7 +52,7 @@ struct gate {
 	struct in_flight in_flight;
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
-	uint32_t open;        /* the claims with TPCs of waiting launches */
+	uint32_t open;        /* the idle claims at the last look */
 	struct gate_tpcs {    /* for launches that the claims `open` allow: no claim, and the last other answer */
 		uint32_t generation, open; /* generation: of the claims, plus 1; 0: none */
 		struct tpcset tpcs;

@@ -233,7 +233,6 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	enum queue_answer answer = QUEUE_STOP;
 
 	if (ticket != 0) {
-		gate->open |= open;
 		widen(gate, launch, open, disable);
 		if (window_is_due(gate, length, LENGTH_MORE))
 			learn(gate, launch, ticket);
@@ -311,6 +310,7 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 	claims_look(&gate->claims, idle);
 	if (gate->open & ~idle->open)
 		call_back(gate);
+	gate->open = idle->open;
 }
 
 bool window_move(struct gate *gate, struct launch_end newest)
