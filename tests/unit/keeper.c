@@ -173,10 +173,10 @@ TEST(a_launch_is_counted_soon)
 	give((struct segment_revision)QUOTA);
 	look_at(NOW);
 	atomic_store(&gate_state.began, NOW);
-	atomic_fetch_add(&gates_of(&gpu)->entering, 1);
+	atomic_fetch_add(&gate_state.entering, 1);
 	assert_int_equal(look_at(NOW + MS - 1), 100 * US);
 	assert_true(look_at(NOW + MS) > MS);
-	atomic_fetch_sub(&gates_of(&gpu)->entering, 1);
+	atomic_fetch_sub(&gate_state.entering, 1);
 }
 
 /* The word of a member of the group holds for a moment. */

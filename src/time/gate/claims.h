@@ -17,7 +17,6 @@
 #define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
 
 struct claims {
-	uint32_t generation; /* a number for the rest, but for `idle`; given by our thread */
 	unsigned int count;
 	struct claim {
 		uint64_t lender; /* as in struct segment_loan */
@@ -53,7 +52,7 @@ struct claims_rules {
 /* The claims on the board now. For our thread, after peers_look; without the lock. */
 void claims_see(struct claims *made, struct pci_address pci, const struct claims_rules *rules);
 
-/* But for `generation` and `idle`. */
+/* But for `idle`. */
 bool claims_are_equal(const struct claims *one, const struct claims *other);
 
 /* Finds the places where this process counts on the GPU; `is_known`: exactly. */

@@ -274,7 +274,7 @@ static void end(const struct call *call)
 	if (frame->moves_since != 0)
 		graph_has_moved(call);
 	if (frame->is_entering)
-		atomic_fetch_sub(&gate->entering, 1);
+		atomic_fetch_sub(&gate_state.entering, 1);
 	frame->has_more = frame->is_entering = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
 	if (frame->is_cancellable)

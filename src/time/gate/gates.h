@@ -22,6 +22,7 @@ struct gate_state {
 	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: no episode */
 	atomic_uint waiting;    /* waiting threads */
+	atomic_uint entering;   /* launches that went, in calls that have not ended: perhaps not counted yet */
 	/* With work always in flight, the quota is spent then; 0: the quota is spent; UINT64_MAX: there is no quota. */
 	_Atomic uint64_t spent_at;
 	_Atomic uint64_t longest_hold;   /* for the quota */
@@ -46,7 +47,6 @@ extern struct gate_state gate_state __attribute__((visibility("hidden")));
 struct gate {
 	atomic_bool is_locked;
 	atomic_uint known;   /* GATE_*, of the claims: for threads without the lock */
-	atomic_uint entering; /* launches in calls that have not ended: perhaps not counted yet */
 	const struct gpu *gpu;
 	struct claims claims;
 	struct in_flight in_flight;
@@ -54,7 +54,8 @@ struct gate {
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the idle claims at the last look */
 	struct gate_tpcs {    /* for launches that the claims `open` allow: no claim, and the last other answer */
-		uint32_t generation, open; /* generation: of the claims, plus 1; 0: none */
+		bool is_known;     /* since the claims changed */
+		uint32_t open;
 		struct tpcset tpcs;
 		unsigned int count; /* of the TPCs */
 		struct qmd_mask disable;

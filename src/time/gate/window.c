@@ -23,7 +23,7 @@
 bool window_is_idle(const struct gate *gate)
 {
 	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 &&
-	       atomic_load(&gate->entering) == 0;
+	       atomic_load(&gate_state.entering) == 0;
 }
 
 static uint64_t longest_limit(const struct gate *gate)
@@ -78,13 +78,13 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 {
 	struct gate_tpcs *answer = open != 0 ? &gate->wide : &gate->part;
 
-	if (answer->open != open || answer->generation != gate->claims.generation + 1) {
+	if (answer->open != open || !answer->is_known) {
 		struct tpcset all = topology_all(gate->gpu->topology), tpcs = claims_tpcs(&gate->claims, open);
 
 		answer->tpcs = tpcset_and(&tpcs, &all);
 		answer->count = tpcset_count(&answer->tpcs);
 		topology_disable_mask(gate->gpu->topology, &answer->tpcs, answer->disable.words, QMD_MASK_BITS);
-		answer->generation = gate->claims.generation + 1;
+		answer->is_known = true;
 		answer->open = open;
 	}
 	return answer;
@@ -294,6 +294,7 @@ uint64_t window_begin_anew(struct gate *gate)
 	queue_walk(true, make_narrow, &move);
 	in_flight_disturb(&gate->in_flight);
 	gate->open = 0;
+	gate->part.is_known = gate->wide.is_known = false;
 	return move.recalled_ns;
 }
 
