@@ -48,6 +48,11 @@ static inline struct gate *gate_of(struct frame *frame, CUcontext context)
 	return frame->gate;
 }
 
+static struct length *length_of(const struct frame *frame)
+{
+	return lengths_at((union window_cookie){.word = frame->cookie}.length);
+}
+
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* A number for a set of TPCs (graph_instances.h); 0: the partition. */
@@ -83,7 +88,7 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 
 static void graph_has_moved(const struct call *call)
 {
-	struct length *length = window_length_of(call->frame->cookie);
+	struct length *length = length_of(call->frame);
 	uint64_t now = process_clock_ns();
 
 	atomic_store(&length->until, now + GRAPH_COSTS * (now - call->frame->moves_since));
@@ -135,17 +140,19 @@ static enum length_place place_of(const struct frame *frame)
 
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
-	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
-	bool waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context);
-
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	unsigned int kinds =
-	        (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
-
-	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
+	frame->cookie = (union window_cookie){
+		.is_there = true,
+		.length = lengths_number(arrival->length),
+		.gpu = arrival->gate->gpu->number,
+		.stays = arrival->work.waits_for_others || arrival->work.is_graph,
+		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
+		.is_wide = frame->has_more,
+		.edits = epoch_of_edits(),
+	}.word;
 	/* A graph ends once nothing is in flight. */
 	if ((!arrival->work.is_graph || window_is_idle(arrival->gate)) &&
 	    window_is_due(arrival->gate, arrival->length, place_of(frame)))
@@ -218,7 +225,7 @@ void gate_call_begins(const struct call *call)
 /* The length of a launch is learnt now and then. */
 static void learn(struct gate *gate, const struct frame *frame, struct launch_end end)
 {
-	struct length *length = window_length_of(frame->cookie);
+	struct length *length = length_of(frame);
 	uint64_t ticket = frame->ticket != 0 ? frame->ticket : window_follow(gate, length, end);
 
 	in_flight_learn(&gate->in_flight, ticket, length, frame->front, frame->launched_ns);

@@ -130,33 +130,16 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the number of the length, the GPU, enum window_kind, the edits at the launch. No cookie is 0. */
-#define LENGTH_BITS 13
-#define GPU_BITS 8
-#define EDITS_BITS 39
-#define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
-#define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
-#define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
-#define EDITS_SHIFT (KINDS_SHIFT + 3)
-#define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
-#define COOKIE_BIT (UINT64_C(1) << 63)
+_Static_assert(LENGTHS <= 1 << 13 && GPUS_MAX <= 1 << 8, "the cookie has room for both");
 
-_Static_assert(LENGTHS <= 1 << LENGTH_BITS && GPUS_MAX <= 1 << GPU_BITS, "the cookie has room for both");
-
-static uint64_t edits_now(void)
+static union window_cookie cookie_of(uint64_t word)
 {
-	return epoch_of_edits() << EDITS_SHIFT & COOKIE_EDITS;
+	return (union window_cookie){.word = word};
 }
 
-uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds)
+static struct length *length_of(const struct queued *launch)
 {
-	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT |
-	       edits_now() | COOKIE_BIT;
-}
-
-struct length *window_length_of(uint64_t cookie)
-{
-	return lengths_at((unsigned int)cookie % (1u << LENGTH_BITS));
+	return lengths_at(cookie_of(launch->cookie).length);
 }
 
 struct move {
@@ -183,7 +166,7 @@ static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_ma
 
 	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
 		disable->words[i] = launch->noted.words[i];
-		if (COOKIE_IS(launch->cookie, WINDOW_WIDE))
+		if (cookie_of(launch->cookie).is_wide)
 			disable->words[i] |= part->words[i] & gate->gpu->present.words[i];
 		has_some |= (~disable->words[i] & gate->gpu->present.words[i]) != 0;
 	}
@@ -211,13 +194,13 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 static void learn(struct gate *gate, const struct queued *launch, uint64_t ticket)
 {
 	if (launch->ahead > 0)
-		in_flight_learn(&gate->in_flight, ticket, window_length_of(launch->cookie), launch->front, 0);
+		in_flight_learn(&gate->in_flight, ticket, length_of(launch), launch->front, 0);
 }
 
 /* The launch stays in the own part. */
 static void leave(struct gate *gate, const struct queued *launch)
 {
-	struct length *length = window_length_of(launch->cookie);
+	struct length *length = length_of(launch);
 
 	if (window_is_due(gate, length, LENGTH_PART))
 		learn(gate, launch, window_follow(gate, length, launch->end));
@@ -226,7 +209,7 @@ static void leave(struct gate *gate, const struct queued *launch)
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct gate *gate = move->gate;
-	struct length *length = window_length_of(launch->cookie);
+	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = window_allows(gate, &move->idle, ns);
 	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
@@ -247,15 +230,16 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 /* A launch behind other work than launches may wait for any time. */
 static bool is_blocked(const struct move *move, const struct queued *launch)
 {
-	bool is_elsewhere = launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number;
+	bool is_elsewhere = launch->cookie != 0 && cookie_of(launch->cookie).gpu != move->gate->gpu->number;
 
-	return is_elsewhere || COOKIE_IS(launch->front_cookie, WINDOW_WAITS);
+	return is_elsewhere || cookie_of(launch->front_cookie).waits;
 }
 
 static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool can_be_wide = !COOKIE_IS(launch->cookie, WINDOW_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
+	union window_cookie cookie = {.word = launch->cookie}, now = {.edits = epoch_of_edits()};
+	bool can_be_wide = !cookie.stays && cookie.edits == now.edits;
 	enum queue_answer answer = QUEUE_LEAVE;
 
 	if (is_blocked(move, launch)) {
@@ -275,13 +259,13 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 static enum queue_answer make_narrow(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
+	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
 	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
 	    narrow(move->gate, launch, disable)) {
 		move->recalled_ns +=
-		        window_length(move->gate, window_length_of(launch->cookie), move->gate->open);
+		        window_length(move->gate, length_of(launch), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
 	return answer;

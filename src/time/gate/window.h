@@ -41,14 +41,19 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
-/* The cookie of a noted launch (driver/pushbuffer/queue.h). */
-enum window_kind {
-	WINDOW_STAYS = 1, /* the launch is never wide */
-	WINDOW_WAITS = 2, /* no launch behind becomes wide before the launch has ended */
-	WINDOW_WIDE = 4,  /* the launch was wide from the begin on */
+/* The cookie of a noted launch (driver/pushbuffer/queue.h). No cookie is 0. */
+union window_cookie {
+	uint64_t word;
+	struct {
+		uint64_t is_there : 1;
+		uint64_t length : 13; /* the number */
+		uint64_t gpu : 8;     /* likewise */
+		uint64_t stays : 1;   /* the launch is never wide */
+		uint64_t waits : 1;   /* no launch behind becomes wide before the launch has ended */
+		uint64_t is_wide : 1; /* the launch was wide from the begin on */
+		uint64_t edits : 39;  /* the number of edits at the launch */
+	};
 };
-uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
-struct length *window_length_of(uint64_t cookie);
 
 /* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
 uint64_t window_begin_anew(struct gate *gate);
