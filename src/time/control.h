@@ -15,8 +15,7 @@
  * keeps rights that the program gives up, and then outlives the program, whose death may not signal the task; the task
  * outlives an exec with the old memory and descriptors. Stopped work is the lesser evil.
  */
-#ifndef NVTASKSET_TIME_CONTROL_H
-#define NVTASKSET_TIME_CONTROL_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -57,5 +56,3 @@ void control_module_loaded(const void *cubin, size_t size);
 
 /* In the child of a fork. */
 void control_after_fork(void);
-
-#endif

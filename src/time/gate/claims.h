@@ -3,15 +3,11 @@
  * programs on the board (time/demand/peers.h). The work in flight of each is read in the program's own memory. Under
  * the lock of the gate.
  */
-#ifndef NVTASKSET_TIME_GATE_CLAIMS_H
-#define NVTASKSET_TIME_GATE_CLAIMS_H
+#pragma once
 
 #include "state/kernels/counts.h"
 #include "time/demand/peers.h"
 #include "time/rules/lending.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #define CLAIMS_MAX 16   /* TPCs of further programs are not used */
 #define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
@@ -72,5 +68,3 @@ uint64_t claims_own_in_flight(const struct claims *claims);
 
 /* The own part, and the TPCs of the idle claims `open`. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);
-
-#endif

@@ -9,14 +9,11 @@
  * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
  * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
  */
-#ifndef NVTASKSET_TIME_GATE_GATE_H
-#define NVTASKSET_TIME_GATE_GATE_H
+#pragma once
 
-#include "driver/calls.h"
 #include "driver/hook.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 /* Calls are announced, since the first higher claim or quota; for ever. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
@@ -34,5 +31,3 @@ void gate_call_ended(const struct call *call);
 void gate_submits(struct launch *launch, struct launch_end end);
 
 void gate_after_fork(void);
-
-#endif

@@ -2,17 +2,11 @@
  * The gate's state: of the process, and of each GPU. Threads of the program use the state of a GPU under a lock. No
  * thread waits for the lock: without the lock, a launch is not wide.
  */
-#ifndef NVTASKSET_TIME_GATE_GATES_H
-#define NVTASKSET_TIME_GATE_GATES_H
+#pragma once
 
 #include "claims.h"
 #include "gpu/qmd.h"
 #include "in_flight.h"
-#include "time/rules/lending.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 struct gpu;
 
@@ -89,5 +83,3 @@ static inline void gate_unlock(struct gate *gate)
 void gates_open(const struct gpu *gpu);
 
 void gates_after_fork(void);
-
-#endif

@@ -7,15 +7,9 @@
  * began at the end of the launch ahead. A launch with nothing ahead began at the call, on the processor's clock: too
  * early by the way to the GPU, and never too late.
  */
-#ifndef NVTASKSET_TIME_GATE_IN_FLIGHT_H
-#define NVTASKSET_TIME_GATE_IN_FLIGHT_H
+#pragma once
 
-#include "driver/calls.h"
 #include "launch/account/lengths.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #define IN_FLIGHT_MAX 1024
 
@@ -63,5 +57,3 @@ uint64_t in_flight_sweep(struct in_flight *in_flight, bool is_idle);
 
 /* Wide launches were disturbed: their lengths are not learnt. */
 void in_flight_disturb(struct in_flight *in_flight);
-
-#endif

@@ -4,13 +4,9 @@
  * as soon as all launches ahead in the queue have been decided about and the launch fits into the window, or when a
  * claim comes back. Under the lock of the gate.
  */
-#ifndef NVTASKSET_TIME_GATE_WINDOW_H
-#define NVTASKSET_TIME_GATE_WINDOW_H
+#pragma once
 
 #include "gates.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
@@ -61,5 +57,3 @@ uint64_t window_begin_anew(struct gate *gate);
 /* Decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not been
  * told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
 bool window_move(struct gate *gate, struct launch_end newest);
-
-#endif
