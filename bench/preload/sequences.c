@@ -1,7 +1,7 @@
 /*
- * Valgrind knows no restartable sequences, and without them our library notes no launch (driver/pushbuffer/swap.c): a
- * borrower's launch would cost fewer instructions than on a machine. This says that the sequences are there. Valgrind runs
- * a single thread at a time, and the simulated GPU uses no memory again: an interrupted sequence does no harm.
+ * A library for LD_PRELOAD: says that there are restartable sequences. Valgrind has none, and then our library
+ * notes no launch (driver/pushbuffer/swap.c). Valgrind runs a single thread at a time, and the simulated GPU uses no
+ * memory again: an interrupted sequence does no harm.
  */
 #include <dlfcn.h>
 #include <stdarg.h>
