@@ -100,17 +100,22 @@ def tmux(*arguments):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def capture(scene, work):
-    programs, command, columns, rows, seconds = SCENES[scene]
+def use_simulated_gpu(work):
+    """With programs that `work` has, which another user may read."""
     os.chmod(work, 0o755)
-    for name in ("answer", "train"):
-        os.symlink(os.path.join(BUILD, "demo", "where"), os.path.join(work, name))
     topology = os.path.join(ROOT, "share", "topologies", "h200.txt")
     paths = [BUILD, work, os.path.join(ROOT, "tests", "fake-mps"), os.environ["PATH"]]
     driver = os.path.join(BUILD, "sim", "libcuda.so.1")
     os.environ.update(PATH=":".join(paths), XDG_CACHE_HOME=work, CUDA_MPS_PIPE_DIRECTORY=os.path.join(work, "mps"))
     os.environ.update(BUILD=BUILD, FAKE_MPS_LINGER="60", NVTASKSET_TOPOLOGY=topology, NVTASKSET_DRIVER=driver)
     os.chdir(ROOT)
+
+
+def capture(scene, work):
+    programs, command, columns, rows, seconds = SCENES[scene]
+    use_simulated_gpu(work)
+    for name in ("answer", "train"):
+        os.symlink(os.path.join(BUILD, "demo", "where"), os.path.join(work, name))
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     group = subprocess.Popen(["sh", "-c", programs + "; wait"], start_new_session=True, **quiet)
     time.sleep(2)

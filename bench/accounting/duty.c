@@ -1,8 +1,9 @@
 /*
- * Usage: duty PERCENT MS
+ * Usage: duty PERCENT MS [KERNELS]
  *
- * Keeps the GPU busy for so many percent of each MS: with one kernel of 16 small blocks. When it is made to rest
- * (support/conversation.h), it prints when each kernel ran, by its own looks at %globaltimer: BEGIN,END in ns.
+ * Keeps the GPU busy for so many percent of each MS: with a row of KERNELS (1), each of 16 small blocks. When it is
+ * made to rest (support/conversation.h), it prints when each kernel ran, by its own looks at %globaltimer: BEGIN,END
+ * in ns.
  */
 #include "bench.h"
 #include "conversation.h"
@@ -18,28 +19,21 @@
 static struct bench_gpu gpu;
 static struct looks looks;
 static double percent, period; /* in ns */
-static int kernels;
+static int in_row = 1, kernels;
 static int64_t begin; /* of the first one since it rested */
 
-static void run(uint64_t ns)
-{
-	looks_launch(&looks, kernels, ns);
-	bench_wait(&gpu);
-}
-
-/* A kernel begins with each period; one that would begin late because of the one before begins at once. */
+/* A row begins with each period, or at once if late because of the row before. */
 static void step(void)
 {
 	if (kernels == 0)
 		begin = bench_now();
-	int64_t pause = begin + kernels * (int64_t)period - bench_now();
+	int64_t pause = begin + kernels / in_row * (int64_t)period - bench_now();
 
 	if (pause > 0)
 		bench_sleep(pause);
-	if (kernels < KERNELS_MAX) {
-		run((uint64_t)(period * percent / 100));
-		kernels++;
-	}
+	for (int i = 0; i < in_row && kernels < KERNELS_MAX; i++)
+		looks_launch(&looks, kernels++, (uint64_t)(period * percent / 100 / in_row));
+	bench_wait(&gpu);
 }
 
 static void print_looks(void)
@@ -54,15 +48,18 @@ static void print_looks(void)
 
 int main(int count, char **arguments)
 {
-	percent = count == 3 ? bench_number(arguments[1], "PERCENT") : 0;
-	period = count == 3 ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
+	bool is_right = count == 3 || count == 4;
 
-	if (percent <= 0 || percent > 100 || period <= 0)
-		bench_fail("Usage: duty PERCENT MS");
+	percent = is_right ? bench_number(arguments[1], "PERCENT") : 0;
+	period = is_right ? bench_number(arguments[2], "MS") * NS_PER_MS : 0;
+	in_row = count == 4 ? (int)bench_number(arguments[3], "KERNELS") : 1;
+	if (percent <= 0 || percent > 100 || period <= 0 || in_row < 1)
+		bench_fail("Usage: duty PERCENT MS [KERNELS]");
 	conversation_listen();
 	bench_open(&gpu);
 	looks_open(&looks, &gpu, BLOCKS, KERNELS_MAX);
-	run(0);
+	looks_launch(&looks, 0, 0);
+	bench_wait(&gpu);
 	conversation_hold(&(const struct conversation){.step = step, .rest = print_looks}, gpu.sm_count);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

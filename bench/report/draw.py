@@ -21,7 +21,7 @@ import queries
 import results
 import stats
 
-INK, FAINT, PAPER = "#222222", "#8a8a8a", "#ffffff"
+INK, FAINT, PAPER = "#222222", "#737373", "#ffffff"
 COLORS = {
     "none": "#6b6b6b",
     "mps": "#0072b2",
@@ -79,11 +79,24 @@ def figure(rows, columns, height, **options):
     return plt.subplots(rows, columns, figsize=(8.4, height), squeeze=False, layout="constrained", **options)
 
 
+def counted(axes, measured):
+    """The footer of the picture says how many samples each of its cases has."""
+    axes.figure.counts = [*getattr(axes.figure, "counts", []), measured.n]
+    return measured
+
+
+def n_of(counts):
+    ends = sorted(counts)
+    return f"n = {' to '.join(dict.fromkeys((f'{ends[0]}', f'{ends[-1]}')))}"
+
+
 def save(fig, table, directory, name):
     about = table.about
+    counts = [n_of(fig.counts)] if hasattr(fig, "counts") else []
     version = re.search(r"\d+\.\d+(\.\d+)?", about.get("driver", ""))
     driver = [f"driver {version.group() if version else 'unknown'}"] if "driver" in about else []
-    text = " · ".join([about.get("gpu", "?"), *driver, about.get("date", "?")[:10], about.get("nvtaskset", "?")])
+    commit = re.sub(r"([0-9a-f]{8})[0-9a-f]+", r"\1", about.get("nvtaskset", "?"))
+    text = " · ".join([about.get("gpu", "?"), *driver, about.get("date", "?")[:10], commit, *counts])
     fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
     path = os.path.join(directory, f"{name}.svg")
     fig.savefig(path, metadata={"Date": None, "Creator": None, "Description": f"data: {table.digest}"})
@@ -91,9 +104,9 @@ def save(fig, table, directory, name):
     print(f"drawn: {path}")
 
 
-def plain_numbers(axis):
+def plain_numbers(axis, steps=(1, 2, 5)):
     """For a logarithmic axis: 1, 2, 5, 10 …"""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -139,7 +152,7 @@ def spreads(axes, groups, log=False):
     """Distributions one below the other: [(label, color, Measurement)]; a place stays empty where there is none."""
     for place, (_, color, measured) in enumerate(groups):
         if measured:
-            spread(axes, place, measured, color)
+            spread(axes, place, counted(axes, measured), color)
     axes.set_yticks(range(len(groups)), [label for label, _, _ in groups])
     axes.set_ylim(len(groups) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -322,7 +335,7 @@ def granularity(table, save_as):
             [stats.Measurement([times[size]]).percentile(50) for size in sizes],
             marker=".",
             markersize=4,
-            linewidth=1,
+            linewidth=4 if mechanism == "mps-percent" else 1,  # under nvtaskset's line
             drawstyle="steps-post",
             color=COLORS[mechanism],
             label=f"{results.name_of(mechanism)}: {len(sizes)} sizes",
@@ -407,11 +420,14 @@ def survival(axes, measured, **style):
     axes.step([measured.ordered[rank] for rank in ranks], [1 - rank / count for rank in ranks], where="post", **style)
 
 
+DASHED = ("mps-priority",)  # MPS's line is as dark, and often above
+
+
 def latencies(axes, found):
     """Tails of {(mechanism, neighbour): Measurement}, the slowest first."""
     enough = [(key, one) for key, one in found.items() if one.n >= 2 * stats.BEYOND]
     for (mechanism, neighbour), measured in sorted(enough, key=lambda item: -item[1].percentile(50)):
-        label, line = (", alone", ":") if neighbour == "alone" else ("", "-")
+        label, line = (", alone", ":") if neighbour == "alone" else ("", "--" if mechanism in DASHED else "-")
         style = {"color": COLORS[mechanism], "linestyle": line, "linewidth": 1.5}
         survival(axes, measured, label=f"{results.name_of(mechanism)}{label} (n = {measured.n})", **style)
     axes.set(xscale="log", yscale="log")
@@ -446,7 +462,7 @@ def decode_training(table, save_as):
 
 def medians(axes, found, x, **style):
     """A line of medians, of {key: Measurement}; place x of the key is on the axis."""
-    values = [one.percentile(50) for one in found.values()]
+    values = [counted(axes, one).percentile(50) for one in found.values()]
     axes.plot([key[x] for key in found], values, marker="o", markersize=3, **style)
 
 
@@ -464,7 +480,7 @@ def processes(table, save_as):
     save_as(fig)
 
 
-STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2", "singly": "#999999"}
+STRATEGIES = {"singly": ("#858585", 3.5), "packed": ("#d55e00", 2.2), "distributed": ("#0072b2", 1)}
 
 
 def strategies(table, save_as):
@@ -472,9 +488,9 @@ def strategies(table, save_as):
     found = in_milliseconds(table.rows, "work", "strategy", "tpcs")
     works = list(dict.fromkeys(row["work"] for row in table.rows))
     for axes, work in zip(grid.flat, works):
-        for strategy, color in STRATEGIES.items():
+        for strategy, (color, width) in STRATEGIES.items():
             own = {key: one for key, one in sorted(found.items()) if key[:2] == (work, strategy)}
-            medians(axes, own, 2, color=color, linewidth=1.2, label=strategy)
+            medians(axes, own, 2, color=color, linewidth=width, label=strategy)
         make_logarithmic(axes)
         axes.set(xlabel="TPCs", title=work)
     grid[0][0].set_ylabel("ms (medians)")
@@ -641,7 +657,7 @@ def percentiles(axes, found, at, **style):
     ordered = sorted(found, key=results.order)
     for percent, line in ((50, "-"), (99, "--")):
         own = [key for key in ordered if found[key].n >= stats.needed(percent)]
-        values = [found[key].percentile(percent) for key in own]
+        values = [counted(axes, found[key]).percentile(percent) for key in own]
         axes.plot([at[key] for key in own], values, line, marker="o", markersize=3, **style)
         style.pop("label", None)
 
@@ -657,7 +673,8 @@ def slices(table, save_as):
         percentiles(grid[0][0], found, at[0], **style)
         for slice_us, place in at[1].items():
             percents = [row["percent"] for row in kept.get((length, slice_us), [])]
-            grid[0][1].plot([place] * len(percents), percents, "o", markersize=3, color=LENGTHS[length])
+            aside = place + (0.12 if length == "17" else -0.12)
+            grid[0][1].plot([aside] * len(percents), percents, "o", markersize=3, color=LENGTHS[length])
     grid[0][0].set(yscale="log", ylabel="µs", title="A kernel of 10 µs: median (dashed: 99 %)")
     plain_numbers(grid[0][0].yaxis)
     grid[0][0].legend(fontsize=8)
@@ -689,7 +706,9 @@ def held_quota_spent(table, save_as):
     panels = [(results.label(beside), [(f"{kind}, {results.name_of(rule)}", COLORS[f"nvtaskset-{rule}"], found[kind, rule])
                                        for kind, rule in in_order(found)])
               for beside, found in split(table.rows, "beside", "ms", "kind", "enforcement")]
-    fig, _ = columns(panels, 3.2, "ms of a period", sharey=True)
+    fig, grid = columns(panels, 3.2, "ms of a period", sharey=True)
+    for axes in grid.flat:
+        axes.set_xlim(left=0)
     title_of_spreads(fig, "30 of 100 ms")
     save_as(fig)
 
@@ -710,7 +729,8 @@ def weights(table, save_as):
     for axes, ((case,), rows) in zip(grid[0], sorted(cases.items())):
         for (program, weight), own in results.groups(rows, "program", "weight").items():
             done = list(itertools.accumulate(row[table.value] for row in own))
-            axes.plot([row["ms"] / 1e3 for row in own], done, linewidth=1.2, label=f"weight {weight:g}")
+            width, line = (3, "-") if program == 1 else (1.2, "-" if program == 2 else "--")
+            axes.plot([row["ms"] / 1e3 for row in own], done, line, linewidth=width, label=f"weight {weight:g}")
         axes.set(title=case, xlabel="s")
         axes.legend(fontsize=8)
     grid[0][0].set_ylabel(table.value)
@@ -753,6 +773,9 @@ def short(mechanism):
     return SHORT.get(mechanism) or (f"lending {results.limit_of(mechanism)}", "#d55e00")
 
 
+MARKERS = {"none": "s", "xsched": "P", "hami": "X", "mps-priority": "^", "mps-percent": "v", "nvtaskset-priority": "^",
+           "nvtaskset-stepping": "v", "nvtaskset-prt": "P"}
+NOT_DRAWN = ("shared", "follow")  # under the points of MPS and of fixed parts
 JOBS_NOTE = "orange: nvtaskset; lines: lowest to highest block; hollow: fewer samples than the percentile needs"
 AWAY = [(x * far, y * far, far) for far in (9, 16, 26, 38, 52, 68, 86) for x, y in
         ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))]
@@ -794,26 +817,36 @@ def name_points(axes, named):
         axes.annotate(text, (x, y), away[:2], ha=place, arrowprops=line, zorder=6, **style).set_in_layout(False)
 
 
+# In the order of drawing: large markers lie under small markers.
+SIZES = {"s": 9, "o": 8.5, "D": 7, "v": 6, "^": 6, "X": 6, "P": 6}
+
+
+def marker_of(mechanism):
+    return "D" if mechanism.startswith("lend-") else MARKERS.get(mechanism, "o")
+
+
 def draw_points(axes, rows):
-    for row in rows:
+    for row in sorted(rows, key=lambda row: list(SIZES).index(marker_of(row["mechanism"]))):
         color = short(row["mechanism"])[1]
         (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
         axes.plot(x_ends, [y, y], color=color, linewidth=0.8, alpha=0.25)
         axes.plot([x, x], y_ends, color=color, linewidth=0.8, alpha=0.25)
-        axes.plot(x, y, "o", markersize=5, color=color, markerfacecolor=color if row["is_enough"] else PAPER, zorder=4)
+        marker = marker_of(row["mechanism"])
+        edge, inside = (PAPER, color) if row["is_enough"] else (color, PAPER)
+        axes.plot(x, y, marker, markersize=SIZES[marker], markeredgecolor=edge, markerfacecolor=inside, zorder=4)
 
 
-def job(table, save_as, panels, ideal, least, **labels):
+def job(table, save_as, panels, ideal, least, xlabel, ylabel):
     """Latency against throughput. `panels` is {the value of the rows' panel: its title}; ideal says where it is, of a panel's rows."""
     columns = 2
     fig, grid = figure((len(panels) + 1) // columns, columns, 3.6 * len(panels) / columns + 0.6)
     later = []
     for axes, (panel, title) in zip(grid.flat, panels.items()):
-        rows = [row for row in table.rows if row["panel"] == panel]
+        rows = [row for row in table.rows if row["panel"] == panel and row["mechanism"] not in NOT_DRAWN]
         draw_points(axes, rows)
         best = ideal(rows)
         axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
-        axes.set(xscale="log", title=title, **labels)
+        axes.set(xscale="log", title=title, xlabel=f"{xlabel} ({n_of(row['n'] for row in rows)})", ylabel=ylabel)
         plain_numbers(axes.xaxis)
         axes.set_ylim(bottom=least)
         later.append((axes, [(row["x"][0], row["y"][0], *short(row["mechanism"])) for row in rows] + [(*best, "ideal", INK)]))
@@ -832,17 +865,73 @@ def servers_points(table, save_as):
 
 
 def inference_points(table, save_as):
-    services, starts = {"decode": "Decoder", "resnet": "ResNet-152"}, {"begin": "service", "arrival": "from arrival"}
+    services = {"decode": "Decoder, load 0.5", "resnet": "ResNet-152, load 0.5"}
+    starts = {"begin": "service", "arrival": "from arrival"}
     panels = {(service, start): f"{services[service]}, {starts[start]}" for service in services for start in starts}
     panels = {panel: title for panel, title in panels.items() if any(row["panel"] == panel for row in table.rows)}
     job(table, save_as, panels, lambda _: (1, 100), 0,
         xlabel="99 %, divided by that alone", ylabel="the training keeps, %")
 
 
+LINES = [
+    ("in turns", "#6b6b6b", "s", ["none"]),
+    ("MPS, and with client priority", "#0072b2", "o", ["mps", "mps-priority"]),
+    ("MPS, percentages", "#56b4e9", "^", ["mps-percent"]),
+    ("nvtaskset, fixed parts", "#e69f00", "v", ["fixed"]),
+    ("nvtaskset, lending", "#d55e00", "D", ["lend-2ms"]),
+    ("nvtaskset, priority side by side", "#cc79a7", "P", ["nvtaskset-stepping"]),
+    ("nvtaskset, priority in turns", "#009e73", "X", ["nvtaskset-priority"]),
+]
+
+
+def name_of_point(row):
+    if row["mechanism"] == "mps-priority":
+        return "client priority"
+    return "" if row["part"] == "all" else f"{row['part']} %"
+
+
+def untuned_points(table, save_as):
+    """A line for each mechanism, over its parts."""
+    loads = sorted({row["panel"] for row in table.rows})
+    enough = min(row["n"] for row in table.rows) >= stats.needed(95)
+    fig, grid = figure(1, len(loads), 4.8, sharey=True)
+    later = []
+    for axes, load in zip(grid[0], loads):
+        named = [(1, 100, "ideal", INK)]
+        axes.plot(1, 100, "*", markersize=12, color=INK, zorder=5)
+        for label, color, marker, mechanisms in LINES:
+            own = [row for row in table.rows if row["panel"] == load and row["mechanism"] in mechanisms]
+            for row in own:
+                (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
+                axes.plot(x_ends, [y, y], [x, x], y_ends, color=color, linewidth=0.8, alpha=0.35)
+                named += [(x, y, name_of_point(row), INK)] if name_of_point(row) else []
+            axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], marker=marker, markersize=7,
+                      color=color, markerfacecolor=color if enough else PAPER, linewidth=1.4, zorder=4, label=label)
+        counts = (row["n"] for row in table.rows if row["panel"] == load)
+        axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(0, 108),
+                 xlabel="95 % of answers, from arrival, divided by that alone")
+        plain_numbers(axes.xaxis, (1, 1.2, 1.5, 2, 3, 5, 7))
+        later.append((axes, named))
+    grid[0][0].set_ylabel("the training keeps, %")
+    fig.get_layout_engine().set(rect=(0, 0, 1, 0.84))
+    fig.legend(*grid[0][0].get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(0, 0.97), ncols=3,
+               fontsize=8, labelcolor=INK)
+    hollow = "" if enough else "; hollow: 95 % needs 200 answers"
+    fig.suptitle(f"at points: the answers' part of the TPCs; thin lines: lowest to highest block{hollow}", fontsize=8,
+                 x=0.01, y=0.99, ha="left")
+    fig.draw_without_rendering()
+    for axes, named in later:
+        name_points(axes, named)
+    save_as(fig)
+
+
+VOICE = ("alone", "none", "xsched", "mps", "mps-percent", "lend-2ms", "nvtaskset-stepping", "nvtaskset-priority")
+
+
 def voice_points(table, save_as):
     """A line for each mechanism, over the loads."""
     fig, ((axes,),) = figure(1, 1, 5.2)
-    rows = [{**row, "x": row["y"], "y": row["x"]} for row in table.rows]
+    rows = [{**row, "x": row["y"], "y": row["x"]} for row in table.rows if row["mechanism"] in VOICE]
     draw_points(axes, rows)
     named = []
     for (mechanism,), own in results.groups(rows, "mechanism").items():
@@ -853,7 +942,8 @@ def voice_points(table, save_as):
     for best in ((max(row["panel"] for row in rows), height) for height in alone):
         axes.plot(*best, "*", markersize=11, color=INK, zorder=5)
         named.append((*best, "ideal", INK))
-    axes.set(yscale="log", xlabel="answers a second", ylabel="95 % have their first audio within, ms")
+    axes.set(yscale="log", xlabel=f"answers a second ({n_of(row['n'] for row in rows)})",
+             ylabel="95 % have their first audio within, ms")
     plain_numbers(axes.yaxis)
     fig.suptitle(JOBS_NOTE, fontsize=8, x=0.01, ha="left")
     fig.draw_without_rendering()
@@ -896,6 +986,7 @@ PICTURES = [
     held_quota_spent,
     servers_points,
     inference_points,
+    untuned_points,
     voice_points,
 ]
 
@@ -920,7 +1011,7 @@ def main():
             continue
         try:
             picture(table, lambda fig, part="": save(fig, table, target, name + part) if not wanted or name + part in wanted else plt.close(fig))
-        except Exception as error:  # If one cannot be drawn, the others still are.
+        except Exception as error:  # A picture that fails must not stop the rest.
             print(f"draw.py: {name}: {error!r}", file=sys.stderr)
             failed = True
     return failed

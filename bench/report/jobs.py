@@ -101,6 +101,22 @@ def inference(table, rate_table):
     return found
 
 
+def untuned(table, rate_table):
+    """By load, mechanism and part: the 95th percentile from arrival by that alone, and what the training keeps in %."""
+    found = []
+    training = by_round(rate_table.select({"mechanism": "alone-rest"}), "rate")
+    for load, mechanism, part in dict.fromkeys((row["load"], row["mechanism"], row["part"]) for row in rate_table.rows):
+        own = {"load": f"{load:g}", "mechanism": mechanism, "part": part if isinstance(part, str) else f"{part:g}"}
+        waits = by_round(table.select({**own, "from": "arrival"}), "us")
+        alone = by_round(table.select({"load": own["load"], "mechanism": "alone-first", "from": "arrival"}), "us")
+        rates = by_round(rate_table.select(own), "rate")
+        if waits and alone and training and mechanism != "alone-rest":
+            found.append({"panel": load, "mechanism": mechanism, "part": own["part"],
+                          "n": sum(map(len, waits.values())), "x": over(waits, alone, 95),
+                          "y": tuple(100 * end for end in over(rates, training, 50))})
+    return found
+
+
 def voice(table, rate_table):
     """By load: the answers in a second, and the 95th percentile of the first audio in ms. (Late is what lies above.)"""
     found = []

@@ -403,7 +403,8 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "servers_steps": ("servers", jobs.steps), "servers_firsts": ("servers_first", jobs.steps), "servers_both": ("servers_rate", jobs.both),
            "servers_points": ("servers", "servers_rate", jobs.servers),
            "voice_points": ("voice", "voice_rate", jobs.voice), "voice_most": ("voice", jobs.most),
-           "inference_points": ("inference", "inference_rate", jobs.inference), "plan_missed": ("plan", jobs.missed),
+           "inference_points": ("inference", "inference_rate", jobs.inference),
+           "untuned_points": ("untuned", "untuned_rate", jobs.untuned), "plan_missed": ("plan", jobs.missed),
            **{f"jobs_{name}": (*(f"{job}_state" for job in ("servers", "voice", "inference")), column(name))
               for name in ("power", "clock", "temperature")}}
 

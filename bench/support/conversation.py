@@ -57,9 +57,10 @@ def have_a_stream():
     torch.cuda.set_stream(torch.cuda.Stream())
 
 
-def converse(work, sm_count, chosen):
+def converse(work, sm_count, chosen, own_stream=True):
     """Calls work.step() again and again: it returns its µs, or lines of samples, or None; and work.rest(), after which the GPU is idle."""
-    have_a_stream()
+    if own_stream:
+        have_a_stream()
     print_lines(f"ready {sm_count}")
     samples, resting = [], chosen.at_rest
     end = time.perf_counter() + chosen.seconds

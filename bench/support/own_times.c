@@ -14,7 +14,7 @@
 
 bool own_times_are_on(void)
 {
-	return lease_is_on(own_segment());
+	return segment_is_watched(own_segment());
 }
 
 void own_times_await(void)

@@ -1,17 +1,24 @@
-"""A program as its documentation writes it. Prints when each of its iterations has ended, or each answer: seconds of
-CLOCK_MONOTONIC.
+"""A program as its documentation writes it. Prints when each of its iterations has ended, or each answer and how long
+it took: seconds of CLOCK_MONOTONIC.
 
     program.py resnet50 | vit_s | llama | compile | jax | generate | service | bursts | rest
+    program.py NAME --at-rest [--pattern FILE]
 
-`service` asks `generate` at random, at LOAD (0.3); `bursts` multiplies for 100 ms and rests for 100 ms; `rest` does
-nothing.
+`service` asks `generate` at random, at LOAD (0.3), for TOKENS (24); `bursts` multiplies for 100 ms and rests for
+100 ms; `rest` does nothing. With --at-rest, a program takes turns (support/conversation.py). FILE says when an answer
+is asked for (support/pattern.py). `answers` and `iterations` stand in where the GPU is simulated: they sleep.
 """
 
 import collections
+import ctypes
 import os
 import random
 import sys
 import time
+
+sys.dont_write_bytecode = True  # in a working tree
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+WARM = 10  # iterations before a program is ready for turns
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -32,9 +39,10 @@ class Ends:
         event = self.torch.cuda.Event(enable_timing=True)
         event.record()
         self.waiting.append(event)
+        ended = []
         while self.waiting and self.waiting[0].query():
-            ended = self.waiting.popleft()
-            print(f"{self.began + self.base.elapsed_time(ended) / 1e3:.6f}", flush=True)
+            ended.append((self.began + self.base.elapsed_time(self.waiting.popleft()) / 1e3,))
+        return ended
 
 
 def train(torch, model, loss_of):
@@ -46,7 +54,7 @@ def train(torch, model, loss_of):
             loss = loss_of()
         loss.backward()
         optimizer.step()
-        ends.iteration()
+        yield ends.iteration()
 
 
 def train_images(name, size, compiled=False):
@@ -57,7 +65,7 @@ def train_images(name, size, compiled=False):
     images = torch.randn(size, 3, 224, 224, device="cuda")
     labels = torch.randint(0, 1000, (size,), device="cuda")
     forward = torch.compile(model, mode="reduce-overhead") if compiled else model
-    train(torch, model, lambda: torch.nn.functional.cross_entropy(forward(images), labels))
+    return train(torch, model, lambda: torch.nn.functional.cross_entropy(forward(images), labels))
 
 
 def llama_of(torch):
@@ -73,7 +81,7 @@ def train_llama():
 
     model = llama_of(torch)
     tokens = torch.randint(0, 32000, (4, 1024), device="cuda")
-    train(torch, model, lambda: model(input_ids=tokens, labels=tokens).loss)
+    return train(torch, model, lambda: model(input_ids=tokens, labels=tokens).loss)
 
 
 def train_jax():
@@ -99,7 +107,7 @@ def train_jax():
     while True:
         layers = step(layers)
         before[0].block_until_ready()
-        print(f"{time.monotonic():.6f}", flush=True)
+        yield [(time.monotonic(),)]
         before = layers
 
 
@@ -108,9 +116,10 @@ def answers(load):
 
     model = llama_of(torch).to(torch.bfloat16).eval()
     tokens = torch.randint(0, 32000, (1, 64), device="cuda")
+    count = int(os.environ.get("TOKENS", "24"))
 
     def answer():
-        model.generate(tokens, max_new_tokens=24, do_sample=False, pad_token_id=0)
+        model.generate(tokens, max_new_tokens=count, do_sample=False, pad_token_id=0)
         torch.cuda.synchronize()
 
     for _ in range(3):
@@ -124,7 +133,7 @@ def answers(load):
             time.sleep(max(0, due - time.monotonic()))
         began = time.monotonic()
         answer()
-        print(f"{time.monotonic():.6f} {time.monotonic() - began:.6f}", flush=True)
+        yield [(time.monotonic(), time.monotonic() - began)]
 
 
 def multiply_in_bursts():
@@ -137,7 +146,7 @@ def multiply_in_bursts():
             began = time.monotonic()
             a @ a
             torch.cuda.synchronize()
-            print(f"{time.monotonic():.6f} {time.monotonic() - began:.6f}", flush=True)
+            yield [(time.monotonic(), time.monotonic() - began)]
         time.sleep(0.1)
 
 
@@ -146,9 +155,20 @@ def rest():
 
     torch.ones(1, device="cuda")
     torch.cuda.synchronize()
-    print("0", flush=True)
+    yield [(0,)]
     while True:
         time.sleep(1000)
+
+
+def stand_in(is_answer):
+    cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    if cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context):
+        sys.exit("program.py: no GPU")
+    while True:
+        began = time.monotonic()
+        time.sleep(0.002)
+        ended = time.monotonic()
+        yield [(ended, ended - began)[: 2 if is_answer else 1]]
 
 
 PROGRAMS = {
@@ -161,6 +181,51 @@ PROGRAMS = {
     "service": lambda: answers(float(os.environ.get("LOAD", "0.3"))),
     "bursts": multiply_in_bursts,
     "rest": rest,
+    "answers": lambda: stand_in(True),
+    "iterations": lambda: stand_in(False),
 }
 
-PROGRAMS[sys.argv[1]]()
+
+class Turns:
+    """A program as a work of support/conversation.py. A sample is the µs of an answer, or the ends of iterations."""
+
+    def __init__(self, iterations):
+        self.iterations = iterations
+        for _ in range(WARM):
+            next(iterations)
+        self.rest()
+
+    def step(self):
+        ended = next(self.iterations)
+        if ended and len(ended[0]) > 1:
+            return ended[0][1] * 1e6
+        return "\n".join(f"{end:.6f}" for end, in ended) or None
+
+    def rest(self):
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.synchronize()
+
+
+def take_turns(name):
+    from support import conversation  # before torch, see there
+    from support.pattern import Pattern
+
+    parser = conversation.parser(__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--pattern")
+    chosen = parser.parse_args()
+    work = Turns(PROGRAMS[name]())
+    conversation.converse(Pattern(work, chosen.pattern) if chosen.pattern else work, 0, chosen, own_stream=False)
+
+
+def main():
+    name = sys.argv[1]
+    if "--at-rest" in sys.argv:
+        take_turns(name)
+    else:
+        for ended in PROGRAMS[name]():
+            for times in ended:
+                print(*(f"{seconds:.6f}" for seconds in times), flush=True)
+
+
+main()

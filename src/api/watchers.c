@@ -100,16 +100,16 @@ int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milli
 	struct monitor_times times;
 	int result = monitor_take(watcher->look, &times, NULL, inside_error(error));
 
-	if (result == 0)
+	if (result >= 0)
 		add_times(watcher, &times);
 	while (result == 0 && left > 0) {
 		clock_pause_us((left < MONITOR_TAKE_MS ? (long)left : MONITOR_TAKE_MS) * 1000);
 		result = monitor_take(watcher->look, &times, NULL, inside_error(error));
-		if (result == 0)
+		if (result >= 0)
 			add_times(watcher, &times);
 		left = until - clock_ms();
 	}
-	return result;
+	return result == 0 ? 0 : -1;
 }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */

@@ -55,8 +55,10 @@ static void on_event(const struct timestamps_event *event, void *data)
 static void scan(struct monitor *monitor, struct watched_ring *ring, bool keeps_running, unsigned int running)
 {
 	struct scan how = {monitor, ring, process_clock_ns(), keeps_running};
+	/* Scans while clocks are compared have a bound of time, and would leave nothing for names and later events. */
+	unsigned int looks = running == COMPARE_RUNNING ? 0 : LOOKS_OF_SCAN;
 
-	if (!purse_pay(monitor->editor.segment.purse, LOOKS_OF_SCAN))
+	if (!purse_pay(monitor->editor.segment.purse, looks))
 		return;
 	uint64_t lost = timestamps_scan(&ring->reader, running, on_event, &how);
 

@@ -197,7 +197,8 @@ static void begin_take(struct monitor *monitor)
 	}
 }
 
-/* A launch before the read of the counts, and without a timestamp afterwards, was in flight at the read. */
+/* A launch before the read of the counts, and without a timestamp afterwards, was in flight at the read. An edit among
+ * the events is in the revision, read afterwards. */
 static void take(struct monitor *monitor)
 {
 	begin_take(monitor);
@@ -218,6 +219,8 @@ static void take(struct monitor *monitor)
 		if (monitor->found[i].event.state == TIMESTAMPS_GRAPH_LAUNCHED)
 			monitor_graphs_launched(monitor, &monitor->found[i]);
 	}
+	if (monitor->tells)
+		segment_read_events(&monitor->editor.segment, &monitor->events);
 	monitor->has_revision = monitor->tells && segment_read(&monitor->editor.segment, &monitor->revision, &number);
 	for (size_t i = 0; i < monitor->found_count; i++) {
 		if (monitor->found[i].event.state != TIMESTAMPS_GRAPH_LAUNCHED)
@@ -264,6 +267,7 @@ static int begin_look(struct monitor *monitor, struct error *error)
 	monitor->began = process_clock_ns();
 	monitor_rings_find(monitor, true);
 	take_counts(monitor, true);
+	segment_read_events(&monitor->editor.segment, &monitor->events);
 	return renew(monitor, error);
 }
 
@@ -293,10 +297,14 @@ void monitor_tell(struct monitor *monitor, bool tells, uint64_t limit_ns)
 
 int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error)
 {
-	if (editor_has_ended(&monitor->editor))
-		return error_set_code(error, NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)monitor->editor.pid);
+	bool has_ended = editor_has_ended(&monitor->editor);
+	int result = 0;
+
 	monitor->editor.segment.purse = purse;
-	int result = editor_follow(&monitor->editor, error) < 0 || renew(monitor, error) < 0 ? -1 : 0;
+	if (has_ended)
+		error_set_code(error, NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)monitor->editor.pid);
+	else if (editor_follow(&monitor->editor, error) < 0 || renew(monitor, error) < 0)
+		result = -1;
 
 	if (result == 0)
 		take(monitor);
@@ -309,12 +317,11 @@ int monitor_take(struct monitor *monitor, struct monitor_times *times, struct pu
 		.function_count = monitor->function_count,
 		.functions = monitor->functions,
 		.revision = monitor->has_revision ? &monitor->revision : NULL,
+		.events = monitor->tells ? &monitor->events : NULL,
 	};
-	if (monitor->tells)
-		times->borrowed = segment_read_borrowed(&monitor->editor.segment);
 	for (unsigned int i = 0; i < monitor->gpu_count; i++)
 		times->gpus[i] = monitor->gpus[i]->taken;
-	return 0;
+	return has_ended;
 }
 
 void monitor_end(struct monitor *monitor)

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "monitor/estimate/times.h"
 #include "state/kernels/counts_read.h"
+#include "state/segment/events.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,9 +88,9 @@ struct monitor_times {
 	struct monitor_gpu gpus[MONITOR_GPUS]; /* with a context of the process */
 	unsigned int function_count;
 	const struct monitor_function *functions; /* until the next call for this look; by first launch */
-	/* With monitor_tell: the partition in force. NULL: editors overtook the read. */
+	/* With monitor_tell: the partition in force (NULL: editors overtook the read), and events. */
 	const struct segment_revision *revision;
-	struct segment_borrowed borrowed;
+	const struct segment_events_read *events;
 };
 
 struct monitor;
@@ -105,7 +106,8 @@ void monitor_tell(struct monitor *monitor, bool tells, uint64_t limit_ns);
 /* The work since the last call; the look goes on. `purse` pays for the look, and for the wait for another editor's lock
  * (base/purse.h). After a pause of MONITOR_LEASE_MS or more, nothing was measured for a while: the span begins
  * anew. Waits for clocks to be compared: a few milliseconds; where clocks are unknown, at most 120, twice a second for
- * all looks of this process. -1 with the reason if the process has ended. */
+ * all looks of this process. 1 with the reason if the process has ended: `times` has the rest of the work. -1 with the
+ * reason, without times. */
 int monitor_take(struct monitor *monitor, struct monitor_times *times, struct purse *purse, struct error *error);
 
 /* Ends the look of this watcher. `monitor` may be NULL. */

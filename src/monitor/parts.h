@@ -105,6 +105,7 @@ struct monitor {
 	bool tells;
 	bool has_revision;        /* of this take */
 	struct segment_revision revision;
+	struct segment_events_read events;
 	struct node_timestamps nodes; /* of the graph in question */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */

@@ -62,6 +62,23 @@ has_rows() { # FILE
 	left_nothing
 }
 
+# Programs in Python stand in for PyTorch's.
+@test "a job of programs that take turns has answers and rates under each mechanism" {
+	export BENCH_UNTUNED_LOADS=0.5 BENCH_UNTUNED_PARTS=50 BENCH_UNTUNED_SECONDS=8
+	local all="fixed lend-2ms mps mps-percent mps-priority none nvtaskset-priority nvtaskset-stepping"
+	cat >"$WORK/columns" <<-END
+		untuned 2 alone-first $all
+		untuned 3 50 all
+		untuned 5 arrival begin
+		untuned_rate 2 alone-rest $all
+	END
+	run -0 bench untuned
+	in_twenty_tries all_have_samples untuned
+	rm "$WORK/results/untuned_state.csv" # a simulated GPU has no clock
+	are_well_formed
+	left_nothing
+}
+
 # Types into a shell with the settings of the demo, which writes into the test's directory.
 in_demo_shell() { # COMMANDS
 	local own="export XDG_CACHE_HOME=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/demo-mps FAKE_MPS_LINGER=60"

@@ -103,18 +103,47 @@ no_bar_overlaps() {
 	[ "$(jq -c "[.[] | select(.ph == \"B\" or .ph == \"E\") | .ph] | join(\"\")" "$WORK/trace")" = '"BEBEBE"' ]
 }
 
+@test "a launch waits for its quota, and is suspended in turns" {
+	start_side_by_side --mps auto --quota 20% -t 0-7 -- busy wait
+	record "$PROGRAM"
+	wait_for_event '.ph == "b" and .name == "a launch waits: the quota is spent"'
+	end_recording
+	kill "$PROGRAM"
+	start_playing --quota 20% -t 0-7 -- busy wait
+	record "$PROGRAM"
+	wait_for_event '.ph == "b" and .name == "suspended"'
+	end_recording
+	# The program runs for 20 ms of each 100.
+	jq -e '[.[] | select(.name == "suspended")] | .[1].ts - .[0].ts > 1000' "$WORK/trace"
+}
+
+@test "what one program borrows of another one, and no more" {
+	start_side_by_side --mps auto --lend=1s -t 8-15 -- context wait
+	lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	record
+	wait_for_event ".pid == $PROGRAM and .name == \"GPU 0: TPCs borrowed of $lender\" and .args.TPCs == 8"
+	nvtaskset -p --borrow=off "$PROGRAM"
+	wait_for_event ".pid == $PROGRAM and .name == \"GPU 0: TPCs borrowed of $lender\" and .args.TPCs == 0"
+	end_recording
+	[ "$(events ".pid == $lender and .name == \"GPU 0: TPCs lent to $PROGRAM\" and .args.TPCs == 8")" -ge 1 ]
+	kill "$lender"
+}
+
 @test "without a file: standard output, for --seconds" {
 	start_playing -t 0-7 -- busy wait
 	timeout 60 nvtaskset trace --seconds 0.5 "$PROGRAM" 2>"$WORK/said" | jq -e 'length > 1'
 	grep -q "^nvtaskset: standard output: " "$WORK/said"
 }
 
-@test "a recording of named programs ends with them" {
-	start_playing -t 0-7 -- where wait
+@test "a recording of named programs ends with them, and has their last kernels" {
+	start_playing -t 0-7 -- where wait where where where
 	record "$PROGRAM"
+	program=$PROGRAM
 	go_on_to_the_end
 	wait "$recorder"
-	jq -e length "$WORK/trace"
+	dropped=$(jq '.[-1].args.dropped_kernels' "$WORK/trace")
+	[ $(($(events "$(kernel_of "$program")") + dropped)) -eq 3 ]
 }
 
 @test "-G: programs and kernels on this GPU only" {

@@ -12,7 +12,7 @@
 #include "state/kernels/counts_read.h"
 #include "state/kernels/timestamps_layout.h"
 #include "state/segment/layout.h"
-#include "state/segment/lease.h"
+#include "state/segment/events.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/last_kernel.h"
@@ -346,7 +346,7 @@ static void wait_for_the_end_of_the_lease(void)
 {
 	struct segment segment = gpu_own_segment();
 
-	while (lease_is_on(&segment))
+	while (segment_is_watched(&segment))
 		usleep(10000);
 	segment_close(&segment);
 }

@@ -31,7 +31,7 @@
  *   proc            hides /proc, for a process that may
  */
 #include "gpu.h"
-#include "state/segment/lease.h"
+#include "state/segment/events.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -346,9 +346,9 @@ static void wait_until_unwatched(STEP)
 {
 	struct segment segment = gpu_own_segment();
 
-	while (!lease_is_on(&segment))
+	while (!segment_is_watched(&segment))
 		usleep(1000);
-	while (lease_is_on(&segment))
+	while (segment_is_watched(&segment))
 		usleep(1000);
 	segment_close(&segment);
 }

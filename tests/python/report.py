@@ -189,6 +189,21 @@ class Texts(unittest.TestCase):
                          [("alone", (1.2, 1.2, 1.2), (100, 100, 100), False), ("mps", (3, 3, 3), (130, 130, 130), False)])
         self.assertNotEqual(points.digest, queries.Data(self.work.name).table("h100", "servers").digest)
 
+    def test_untuned_programs(self):
+        """Everything takes twice as long in the second block; the ratios to the same block's own are alike."""
+        self.table("h200", "untuned", ["round,mechanism,part,load,from,us"] + [
+            f"{number},{mechanism},{part},0.5,{start},{us * times * number}"
+            for number in (1, 2) for start, us in (("begin", 1), ("arrival", 10))
+            for mechanism, part, times in (("alone-first", "all", 1), ("fixed", 25, 3), ("fixed", 50, 2))])
+        self.table("h200", "untuned_rate", ["round,mechanism,part,load,turn_s,rate"] + [
+            f"{number},{mechanism},{part},{load},5,{rate / number}" for number in (1, 2)
+            for mechanism, part, load, rate in (("alone-rest", "all", 0.2, 10), ("fixed", 25, 0.5, 8),
+                                                ("fixed", 50, 0.5, 5))])
+        points = queries.Data(self.work.name).table("h200", "untuned_points").rows
+        self.assertEqual([tuple(row.values()) for row in points],
+                         [(0.5, "fixed", "25", 2, (3, 3, 3), (80, 80, 80)),
+                          (0.5, "fixed", "50", 2, (2, 2, 2), (50, 50, 50))])
+
     def test_how_many_requests_a_voice_service_answers_in_time(self):
         rows = [f"1,alone,5,first,{us}" for us in (40, 50, 60)]
         rows += [f"1,{mechanism},{load},first,{us}" for mechanism, load, us in (("mps", 40, 80), ("mps", 60, 120), ("xsched", 40, 110), ("xsched", 60, 120))

@@ -7,6 +7,7 @@
  * link: -Wl,--wrap=graph_instances_move -Wl,--wrap=driver_has_graphs
  */
 #include "../cases.h"
+#include "noted.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
@@ -16,7 +17,6 @@
 #include "launch/space/epoch.h"
 #include "shim/shim.h"
 #include "state/segment/owner.h"
-#include "time/demand/wakeup.h"
 #include "time/gate/gate.h"
 #include "time/gate/gates.h"
 #include "time/gate/window.h"
@@ -30,6 +30,7 @@
 #define OWN 0x0f0
 #define ERRNO_OF_THE_PROGRAM 77
 
+static struct segment segment;
 static struct gate gate;
 static struct topology topology;
 static struct gpu gpu;
@@ -75,7 +76,6 @@ WRAP(int, pthread_setcancelstate, int state, int *before)
 FIXTURE(begin_all)
 {
 	static const struct segment_revision nothing;
-	static struct segment segment;
 	struct error error;
 
 	assert_done(segment_create(&segment, &nothing, NULL, -1, -1, &error));
@@ -130,6 +130,7 @@ FIXTURE(begin)
 	atomic_store(&gate_state.spent_at, UINT64_MAX);
 	atomic_store(&gate_state.is_open, true);
 	prctl(PR_SET_TIMERSLACK, SLACK);
+	watch(&segment, now);
 }
 
 /* A program with a quota, and no program of a higher priority. */
@@ -287,6 +288,24 @@ TEST(the_thread_is_as_before)
 	assert_waits(100 * MS);
 	assert_int_equal(prctl(PR_GET_TIMERSLACK), SLACK);
 	assert_each(atomic_load(&gate_state.held), 1, atomic_load(&gate_state.held_ns), now - BEGIN);
+}
+
+static void assert_noted(enum segment_event_kind kind)
+{
+	uint64_t waited = launch();
+
+	assert_each(read_noted(), waited > 0, noted[0].kind, kind, noted[0].end_ns, now,
+	            noted[0].end_ns - noted[0].begin_ns, waited);
+}
+
+TEST(a_watcher_learns_of_each_wait)
+{
+	assert_noted(SEGMENT_WAITED_FOR_PRIORITY);
+	have_quota(0);
+	assert_noted(SEGMENT_WAITED_FOR_QUOTA);
+	have_quota(UINT64_MAX);
+	assert_goes_at_once();
+	assert_int_equal(read_noted(), 0);
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * link: -Wl,--wrap=claims_see,--wrap=window_move,--wrap=queued_want,--wrap=hook_want_more,--wrap=peers_have_room
  */
 #include "../cases.h"
+#include "noted.h"
 
 #include "driver/gpus.h"
 #include "launch/queued.h"
@@ -22,6 +23,7 @@
 #define MS (1000 * US)
 #define SECOND (1000 * MS)
 #define NOW (100 * SECOND)
+#define LENT 0xf
 
 static struct segment segment;
 static struct topology topology = {.tpc_count = 12};
@@ -73,7 +75,8 @@ WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct
 	static uint64_t lender;
 
 	*made = (struct claims){.count = has_claim, .has_part = true};
-	made->list[0] = (struct claim){.lender = ++lender, .is_unknown = true, .limit_ns = MS, .borrowers = 1};
+	made->list[0] = (struct claim){.lender = ++lender, .is_unknown = true, .limit_ns = MS, .borrowers = 1,
+	                               .gives = {{LENT}}};
 }
 
 WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
@@ -153,6 +156,35 @@ TEST(beside_a_claim)
 	assert_int_equal(look_at(NOW), 150 * US);
 	launches_wait = false;
 	assert_int_equal(look_at(NOW + MS), 500 * US);
+}
+
+static void assert_borrows(unsigned int tpcs, uint64_t at)
+{
+	look_at(at);
+	assert_each(read_noted(), 1, noted[0].kind, SEGMENT_BORROWS, noted[0].tpcs, tpcs, noted[0].begin_ns, at);
+}
+
+TEST(a_watcher_learns_what_is_borrowed)
+{
+	const struct launch_end flies = {.number = IN_FLIGHT_CALLED}, ended = {.number = 0};
+
+	wants = has_claim = true;
+	look_at(NOW);
+	watch(&segment, NOW);
+	struct in_flight *in_flight = &gates_of(&gpu)->in_flight;
+	uint64_t ticket = in_flight_add(in_flight, true, MS, flies);
+
+	gates_of(&gpu)->open = 1;
+	assert_borrows(4, NOW + MS);
+	look_at(NOW + 2 * MS);
+	assert_int_equal(read_noted(), 0);
+	in_flight_tell(in_flight, ticket, ended);
+	assert_borrows(0, NOW + 3 * MS);
+	ticket = in_flight_add(in_flight, true, MS, flies);
+	assert_borrows(4, NOW + 4 * MS);
+	keeper_end();
+	assert_each(read_noted(), 1, noted[0].tpcs, 0);
+	in_flight_tell(in_flight, ticket, ended);
 }
 
 /* --- with a quota ------------------------------------------------------------------------------------------------- */

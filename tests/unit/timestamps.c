@@ -5,6 +5,7 @@
 #include "state/segment/layout.h"
 
 #include "base/clock.h"
+#include "base/purse.h"
 #include "monitor/estimate/graph_times.h"
 #include "monitor/monitor.h"
 #include "state/kernels/counts.h"
@@ -87,11 +88,11 @@ TEST(a_lease_ends_by_itself)
 	uint64_t now = process_clock_ns(), before = number();
 
 	assert_int_equal(lease_renew(&watcher, now - LEASE_NS - MS, NULL), 0);
-	assert_false(lease_is_on(&segment));
+	assert_false(segment_is_watched(&segment));
 	assert_int_equal(number(), before + 1);
 	/* Nobody looked at this moment: so the number is raised again. */
 	assert_int_equal(lease_renew(&watcher, now, NULL), 0);
-	assert_true(lease_is_on(&segment));
+	assert_true(segment_is_watched(&segment));
 	assert_int_equal(number(), before + 2);
 	assert_int_equal(lease_renew(&watcher, now + MS, NULL), 0);
 	assert_int_equal(number(), before + 2);
@@ -103,9 +104,9 @@ TEST(a_lease_that_lasts_too_long)
 	uint64_t now = process_clock_ns();
 
 	atomic_store(&segment.memory->lease, now + LEASE_LONGEST_NS + 1000 * MS);
-	assert_false(lease_is_on(&segment));
+	assert_false(segment_is_watched(&segment));
 	assert_int_equal(lease_renew(&watcher, now, NULL), 0);
-	assert_true(lease_is_on(&segment));
+	assert_true(segment_is_watched(&segment));
 }
 
 /* It died after it had written the lease: the process has not been told. */
@@ -217,11 +218,12 @@ static uint64_t stream_of_test; /* 0 at the begin of a test */
 
 static unsigned int tpcs_of_test = 7;
 
+static char function_of_test;
+
 static struct timestamps_cell launch(uint64_t time)
 {
-	static char function;
-
-	return timestamps_add_launch(stamps, &(const struct timestamps_launch){time, &function, stream_of_test, tpcs_of_test});
+	return timestamps_add_launch(stamps, &(const struct timestamps_launch){
+	                                             time, &function_of_test, stream_of_test, tpcs_of_test});
 }
 
 /* As the hardware does. */
@@ -596,6 +598,19 @@ TEST(what_is_borrowed_is_told)
 	free(times.gpus[0].intervals);
 	take();
 	assert_each(times.gpus[0].interval_count, 0, times.functions[0].overruns, 0);
+}
+
+/* Clocks are compared by hundreds of looks at the ring. */
+TEST(a_purse_pays_for_names_after_the_clocks)
+{
+	struct purse purse = {.left = 20000};
+
+	begin_look();
+	timestamps_name(stamps, &function_of_test, "some");
+	run_kernel(0, true);
+	assert_done(monitor_take(look, &times, &purse, &error));
+	assert_int_equal(times.function_count, 2);
+	assert_each(times.functions[1].instances, 1, times.gpus[0].lost, 0, purse.left > 0, true);
 }
 
 /* Nothing was in flight when the counts were read; a launch of a graph that came since then has not ended with its

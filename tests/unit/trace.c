@@ -51,16 +51,27 @@ FIXTURE(end)
 
 static struct monitor_gpu here = {.pci = {.bus = 0x3b}, .begin_ns = BEGIN};
 
-static void hear(struct times_interval *intervals, size_t count, const char *name)
-{
-	const struct watched watched = {.pid = 7, .started = 1};
-	const struct monitor_function functions[] = {{.name = NULL}, {.name = name}};
-	struct monitor_times times = {.gpu_count = 1, .function_count = 2, .functions = functions};
+static struct monitor_times with; /* further members of a take */
 
+static void hear_of(pid_t pid, struct times_interval *intervals, size_t count, const char *name)
+{
+	const struct watched watched = {.pid = pid, .started = 1};
+	const struct monitor_function functions[] = {{.name = NULL}, {.name = name}};
+	struct monitor_times times = with;
+
+	times.gpu_count = 1;
+	times.function_count = 2;
+	times.functions = functions;
 	times.gpus[0] = here;
 	times.gpus[0].intervals = intervals;
 	times.gpus[0].interval_count = count;
 	tracks_hear(&tracks, &watched, &times);
+	with = (struct monitor_times){.events = NULL};
+}
+
+static void hear(struct times_interval *intervals, size_t count, const char *name)
+{
+	hear_of(7, intervals, count, name);
 }
 
 static struct times_interval kernel(uint64_t stream, uint64_t begin_us, uint64_t end_us)
@@ -133,17 +144,24 @@ TEST(a_begin_that_is_not_known_says_so)
 	assert_bar(2, 10, 10, "none");
 }
 
+static const char exact[] = "none", later[] = "not known exactly: not before the bar in front";
+
+/* Of the first four bars: begin, length and note. */
+static void assert_bars(const double times[4][2], const char *const notes[4])
+{
+	end_file();
+	for (size_t i = 0; i < 4; i++)
+		assert_bar(i, times[i][0], times[i][1], notes[i]);
+}
+
 /* When clocks become better known, a kernel may seem to begin before the end of the kernel before. */
 TEST(bars_of_a_track_do_not_overlap)
 {
 	struct times_interval list[] = {kernel(1, 10, 20), kernel(1, 18, 30), kernel(1, 25, 28), kernel(2, 15, 25)};
 
 	hear(list, 4, "f");
-	end_file();
-	assert_bar(0, 10, 10, "none");
-	assert_bar(1, 20, 10, "not known exactly: not before the bar in front");
-	assert_bar(2, 30, 0, "not known exactly: not before the bar in front");
-	assert_bar(3, 15, 10, "none");
+	assert_bars((const double[4][2]){{10, 10}, {20, 10}, {30, 0}, {15, 10}},
+	            (const char *const[]){exact, later, later, exact});
 	assert_true(number(bar(3), "tid") != number(bar(0), "tid"));
 }
 
@@ -156,11 +174,8 @@ TEST(nodes_stand_within_the_graph)
 	for (int i = 1; i < 4; i++)
 		list[i].kind = TIMES_NODE;
 	hear(list, 4, "f");
-	end_file();
-	assert_bar(0, 100, 100, "none");
-	assert_bar(1, 100, 20, "not known exactly: not before the bar in front");
-	assert_bar(2, 120, 30, "not known exactly: not before the bar in front");
-	assert_bar(3, 150, 50, "none");
+	assert_bars((const double[4][2]){{100, 100}, {100, 20}, {120, 30}, {150, 50}},
+	            (const char *const[]){exact, later, later, exact});
 	for (size_t i = 1; i < 4; i++)
 		assert_true(number(bar(i), "tid") == number(bar(0), "tid"));
 }
@@ -249,6 +264,95 @@ TEST(a_gpu_that_is_not_here)
 	hear(&one, 1, "f");
 	here.pci = gpu;
 	assert_int_equal(json_array_size(end_file()), 0);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+static void tell_event(pid_t pid, struct segment_event event)
+{
+	static struct segment_events_read read;
+
+	read = (struct segment_events_read){.count = 1, .lost = event.kind == SEGMENT_EVENT_KINDS, .list = {event}};
+	with.events = &read;
+	hear_of(pid, NULL, 0, "f");
+}
+
+/* Number i of the file's events. */
+static void assert_event(size_t i, const char *phase, const char *name, double at)
+{
+	assert_string_equal(string(event(i), "ph"), phase);
+	assert_string_equal(string(event(i), "name"), name);
+	assert_true(number(event(i), "ts") == at);
+}
+
+TEST(waits_of_threads_overlap)
+{
+	tell_event(7, (struct segment_event){
+	                  SEGMENT_WAITED_FOR_QUOTA, .begin_ns = BEGIN + 10000, .end_ns = BEGIN + 20000});
+	tell_event(7, (struct segment_event){
+	                  SEGMENT_SUSPENDED, .begin_ns = BEGIN + 15000, .end_ns = BEGIN + 25000});
+	assert_int_equal(json_array_size(end_file()), 4);
+	assert_event(0, "b", "a launch waits: the quota is spent", 10);
+	assert_event(1, "e", "a launch waits: the quota is spent", 20);
+	assert_event(2, "b", "suspended", 15);
+	assert_event(3, "e", "suspended", 25);
+	assert_each(number(event(0), "id"), number(event(1), "id"), number(event(2), "id"), number(event(3), "id"));
+	assert_true(number(event(0), "id") != number(event(2), "id"));
+}
+
+TEST(borrower_and_lender)
+{
+	hear_of(8, NULL, 0, "f");
+	tell_event(7, (struct segment_event){SEGMENT_BORROWS, 5, BEGIN + 10000, 0, gpu, 8});
+	tell_event(7, (struct segment_event){SEGMENT_KEEPS_WAITING, 0, BEGIN + 12000, BEGIN + 13000, gpu, 8});
+	tell_event(7, (struct segment_event){SEGMENT_BORROWS, 3, BEGIN + 14000, 0, gpu, SEGMENT_LENDER_GROUP | 9});
+	tell_event(7, (struct segment_event){SEGMENT_KEEPS_WAITING, 0, BEGIN, BEGIN, gpu, 9});
+	assert_int_equal(json_array_size(end_file()), 5);
+	assert_event(0, "C", "GPU 0: TPCs borrowed of 8", 10);
+	assert_event(1, "C", "GPU 0: TPCs lent to 7", 10);
+	assert_event(2, "b", "waits for the rest of another program's launches, at most", 12);
+	assert_event(4, "C", "GPU 0: TPCs borrowed of group 9", 14);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(number(event(i), "pid") == (i == 0 || i == 4 ? 7 : 8));
+}
+
+TEST(a_partition_changes_when_it_is_edited)
+{
+	struct segment_revision revision = {.count = 1, .partitions[0] = {gpu, {{0xff}}}};
+
+	with.revision = &revision;
+	tell_event(7, (struct segment_event){SEGMENT_EDITED, .begin_ns = BEGIN + 10000});
+	/* An edit without a change. */
+	with.revision = &revision;
+	tell_event(7, (struct segment_event){SEGMENT_EDITED, .begin_ns = BEGIN + 20000});
+	revision.partitions[0].set.words[0] = 0xf;
+	with.revision = &revision;
+	tell_event(7, (struct segment_event){SEGMENT_EDITED, .begin_ns = BEGIN + 30000});
+	end_file();
+	assert_event(0, "i", "edited", 10);
+	assert_event(1, "B", "GPU 0: TPCs 0-7", 10);
+	assert_event(2, "i", "edited", 20);
+	assert_event(3, "i", "edited", 30);
+	assert_event(4, "E", "none", 30);
+	assert_event(5, "B", "GPU 0: TPCs 0-3", 30);
+}
+
+TEST(hostile_events)
+{
+	static const uint64_t times[] = {0, BEGIN, UINT64_MAX};
+
+	for (uint32_t kind = 0; kind <= SEGMENT_EVENT_KINDS; kind++) {
+		for (size_t i = 0; i < COUNT_OF(times) * COUNT_OF(times); i++)
+			tell_event(7, (struct segment_event){kind, UINT32_MAX, times[i / 3], times[i % 3], gpu, 7});
+	}
+	double last = 0;
+
+	end_file();
+	assert_string_equal(string(event(json_array_size(events) - 1), "name"), "1 waits and changes dropped");
+	for (size_t i = 0; i < json_array_size(events); i++) {
+		assert_true(strcmp(string(event(i), "ph"), "e") != 0 || number(event(i), "ts") >= last);
+		last = number(event(i), "ts");
+	}
 }
 
 /* --- busy TPCs ---------------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  * link: -Wl,--wrap=process_clock_ns
  */
 #include "descriptor.h"
+#include "noted.h"
 
 #include "base/clock.h"
 #include "base/extremes.h"
@@ -420,11 +421,12 @@ static void make_claim(unsigned int i, struct counts_place *place)
 	                        .borrowers = scenario.borrowers};
 }
 
+static struct segment segment;
+
 static void make_places(void)
 {
 	static const struct segment_revision nothing;
 	static struct counts_areas areas;
-	static struct segment segment;
 	static struct counts_place *places[LENDERS + 1];
 	struct error error;
 
@@ -631,10 +633,13 @@ TEST(its_own_launch_calls_back)
 {
 	begin_deep();
 	assert_true(learnt_ones() > 0);
+	watch(&segment, now);
 	work(&lenders[0], true);
 	launch(0);
 	check_called_back();
 	assert_in_range(wide_ones(), 1, QUEUE_FETCHED);
+	assert_each(read_noted(), 1, noted[0].kind, SEGMENT_KEEPS_WAITING, noted[0].begin_ns, now, noted[0].other, 1);
+	assert_in_range(noted[0].end_ns - now, 100 * US, LIMIT);
 	/* A disturbed launch tells no length. All count until their ends. */
 	assert_true(learnt_ones() == 0 && gate.in_flight.wide >= 5 * 100 * US);
 	drain();

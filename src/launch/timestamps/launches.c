@@ -4,7 +4,7 @@
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "state/segment/lease.h"
+#include "state/segment/events.h"
 
 #include <stdatomic.h>
 
@@ -24,7 +24,7 @@ void timestamps_want(bool wanted)
 
 bool timestamps_are_on(void)
 {
-	bool is_on = atomic_load_explicit(&is_wanted, memory_order_relaxed) || lease_is_on(&segment);
+	bool is_on = atomic_load_explicit(&is_wanted, memory_order_relaxed) || segment_is_watched(&segment);
 
 	if (__builtin_expect(is_on != atomic_load_explicit(&was_on, memory_order_relaxed), 0)) {
 		atomic_store_explicit(&was_on, is_on, memory_order_relaxed);
@@ -87,7 +87,7 @@ static struct timestamps_cell add_launch(const struct launch *launch, unsigned i
 {
 	struct timestamps *timestamps = launch->releases->timestamps;
 
-	if (!segment.memory || !lease_is_on(&segment))
+	if (!segment.memory || !segment_is_watched(&segment))
 		return timestamps_add_end(timestamps);
 	const struct timestamps_launch record = {
 		.launched_ns = process_clock_ns(), .function = launch->function,

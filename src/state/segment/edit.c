@@ -4,6 +4,7 @@
 #include "base/proc.h"
 #include "base/purse.h"
 #include "base/shared_file.h"
+#include "events.h"
 #include "find.h"
 #include "layout.h"
 
@@ -36,12 +37,19 @@ static int publish(struct segment *segment, uint64_t number, const struct segmen
 	               : 0;
 }
 
+/* An idle process follows as well. */
+static void tell_edit(const struct segment *segment)
+{
+	segment_note(segment, &(const struct segment_event){SEGMENT_EDITED, .begin_ns = process_clock_ns()});
+	segment_ring(segment);
+}
+
 static int publish_edit(struct segment *segment, uint64_t number, const struct segment_revision *revision,
                         struct error *error)
 {
 	int result = publish(segment, number, revision, error);
 
-	segment_ring(segment); /* an idle process follows as well */
+	tell_edit(segment);
 	return result;
 }
 
@@ -238,7 +246,7 @@ bool editor_has_ended(const struct editor *editor)
 void editor_ring(const struct editor *editor)
 {
 	if (!editor_has_ended(editor) && segment_may_write(&editor->segment))
-		segment_ring(&editor->segment);
+		tell_edit(&editor->segment);
 }
 
 /* The error code for a state; `own` for states without a code. */

@@ -14,7 +14,9 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text: no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 15
+#define SEGMENT_VERSION 16
+#define SEGMENT_EVENT_WORDS 5 /* struct segment_event */
+#define SEGMENT_BEING_WRITTEN UINT64_MAX
 #define SEGMENT_ANOTHERS "its partition is another version's: use the nvtaskset that started it"
 
 /*
@@ -37,6 +39,7 @@
  *   4864 lending                 borrowed TPCs: now, for how long, and from whom
  *   5056 ring of revisions       revision n is at n % REVISIONS_RING
  *        ledger                  of GPU memory (state/ledger.h), for a process without a group's
+ *        events                  events.h: event n is at n % SEGMENT_EVENTS
  *
  * Revisions are read while being written (base/ring.h).
  */
@@ -81,6 +84,13 @@ struct segment_memory {
 	} loans[SEGMENT_LOANS];
 	_Alignas(64) revisions_ring ring;
 	_Alignas(64) struct ledger ledger;
+	_Alignas(64) struct segment_events {
+		_Atomic uint64_t last; /* the last number given */
+		struct segment_noted {
+			_Atomic uint64_t number; /* SEGMENT_BEING_WRITTEN meanwhile */
+			_Atomic uint64_t words[SEGMENT_EVENT_WORDS];
+		} ring[SEGMENT_EVENTS];
+	} events;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");

@@ -1,21 +1,8 @@
 #include "lease.h"
 
-#include "base/clock.h"
 #include "base/extremes.h"
 #include "edit.h"
 #include "layout.h"
-
-static bool is_on(uint64_t end, uint64_t now)
-{
-	return end > now && end - now <= LEASE_LONGEST_NS;
-}
-
-bool lease_is_on(const struct segment *segment)
-{
-	uint64_t end = atomic_load_explicit(&segment->memory->lease, memory_order_acquire);
-
-	return end != 0 && is_on(end, process_clock_ns());
-}
 
 /* Set once the number has been raised for the lease; otherwise the next watcher raises the number. */
 #define ANNOUNCED UINT64_C(1)
@@ -29,11 +16,11 @@ int lease_renew(struct segment *segment, uint64_t now, struct error *error)
 
 	do {
 		written = (now + LEASE_NS) & ~ANNOUNCED;
-		if (is_on(before, now))
+		if (segment_lease_covers(before, now))
 			written = max_u64(before & ~ANNOUNCED, written) | (before & ANNOUNCED);
 	} while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel,
 	                                                memory_order_acquire));
-	if (!is_on(before, now) || !(before & ANNOUNCED)) {
+	if (!segment_lease_covers(before, now) || !(before & ANNOUNCED)) {
 		result = segment_raise(segment, error);
 		if (result == 0) /* unless a second watcher wrote, and announces a new lease */
 			atomic_compare_exchange_strong_explicit(lease, &written, written | ANNOUNCED,

@@ -2,19 +2,12 @@
  * The lease: until when a watcher looks at a process. A lease ends without an action of a dead watcher.
  *
  * The lease is a time on the owner's clock (base/clock.h). Watchers only move the time forward, and there can be any
- * number of watchers. The first watcher also raises the segment's number: the owner's threads ask lease_is_on at the
- * next launch, then at each launch while the lease is on, and never while the lease is off.
+ * number of watchers. The first watcher also raises the segment's number: the owner's threads ask segment_is_watched
+ * at the next launch, then at each launch while the lease is on, and never while the lease is off.
  */
 #pragma once
 
-#include "segment.h"
-
-/* A longer lease is no lease: the time is wrong, or from another clock. */
-#define LEASE_NS UINT64_C(1500000000)
-#define LEASE_LONGEST_NS (2 * LEASE_NS)
-
-/* For the owner: whether a watcher looks. Reads the clock only if a watcher looks or has looked. */
-bool lease_is_on(const struct segment *segment);
+#include "events.h"
 
 /* For a watcher: extends the lease until LEASE_NS after `now`, the time on the owner's clock. -1 with the reason, as
  * for segment_change. */

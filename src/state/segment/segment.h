@@ -41,6 +41,9 @@
  * (state/kernels/timestamps.h). */
 #define SEGMENT_AREAS 8
 
+/* The number of events that a segment remembers (events.h). */
+#define SEGMENT_EVENTS 512
+
 /* Why a launch did not simply run inside the partition, or could not borrow. X(identifier, text for users). */
 #define SEGMENT_REASONS(X)                                                          \
 	X(NO_TOPOLOGY, "the GPU's topology is unknown")                             \

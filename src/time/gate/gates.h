@@ -55,6 +55,7 @@ struct gate {
 		struct qmd_mask disable;
 	} part, wide;
 	uint64_t lent_ns[CLAIMS_MAX]; /* the time of launches in the TPCs of each claim, since our last look */
+	unsigned int told[CLAIMS_MAX]; /* the number of borrowed TPCs of each claim, as a watcher knows */
 };
 
 /* NULL before the gate is made. */

@@ -6,6 +6,7 @@
 #include "driver/gpus.h"
 #include "driver/hook.h"
 #include "launch/space/residency.h"
+#include "state/segment/events.h"
 #include "time/demand/wakeup.h"
 #include "time/rules/quota.h"
 #include "window.h"
@@ -124,6 +125,8 @@ static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns
 		arrival->waited_ns += passed_ns;
 		is_kept = !finds_room(arrival, in_flight) && !is_free(arrival, in_flight) && !ends_episode(arrival);
 	}
+	if (is_held || is_kept)
+		arrival->waits_for = is_held ? SEGMENT_WAITED_FOR_QUOTA : SEGMENT_WAITED_FOR_PRIORITY;
 	return arrival->must_go || (!is_held && !is_kept);
 }
 
@@ -210,8 +213,12 @@ static void wait(struct arrival *arrival)
 	if (slack > 0)
 		prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 	if (arrival->is_held) {
+		const struct segment_event event = {
+			arrival->waits_for, .begin_ns = arrival->since, .end_ns = process_clock_ns()};
+
 		atomic_fetch_add(&gate_state.held, 1);
-		atomic_fetch_add(&gate_state.held_ns, process_clock_ns() - arrival->since);
+		atomic_fetch_add(&gate_state.held_ns, event.end_ns - event.begin_ns);
+		segment_note(time_news.segment, &event);
 	}
 }
 

@@ -16,6 +16,7 @@ struct arrival {
 	uint64_t now, since;  /* the last look; the begin of the wait; 0: no wait */
 	uint64_t waited_ns;   /* not for the quota */
 	bool is_held;         /* the wait is not for the lock alone */
+	unsigned int waits_for; /* the last reason: enum segment_event_kind */
 	bool must_go;         /* the launch must not wait */
 	bool is_captured;     /* the launch does not run now, and must not wait */
 	bool is_together;     /* the kernel may wait for further launches */

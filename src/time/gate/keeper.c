@@ -68,25 +68,32 @@ static void note_launches(bool wanted)
 		keeper.notes = queued_want(wanted, &error) && wanted;
 }
 
-/* The time of launches in TPCs of other processes since the last look, and the TPCs in use now. */
-static void see_borrowed(struct gate *gate)
+/* The time of launches in TPCs of other processes since the last look, and the TPCs in use now; without `goes_on`, for
+ * the last time with these claims. */
+static void see_borrowed(struct gate *gate, bool goes_on)
 {
 	struct segment_borrowed *borrowed = &keeper.borrowed;
+	bool is_watched = goes_on && segment_is_watched(keeper.segment);
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
 		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
 		uint64_t lender = gate->claims.list[i].lender;
-		unsigned int at = 0;
+		bool is_used = gate->in_flight.wide > 0 && (gate->open >> i & 1);
+		unsigned int at = 0, tpcs = is_watched && is_used ? tpcset_count(&lent) : 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
 			at++;
 		if (at < SEGMENT_LOANS && tpc_us > 0)
 			borrowed->loans[at] = (struct segment_loan){lender, borrowed->loans[at].tpc_us + tpc_us};
-		if (gate->lent_ns[i] > 0)
+		if (is_used)
 			borrowed->tpcs = tpcset_or(&borrowed->tpcs, &lent);
 		borrowed->tpc_us += tpc_us;
-		gate->lent_ns[i] = 0;
+		gate->lent_ns[i] %= 1000; /* counts next time */
+		if (tpcs != gate->told[i])
+			window_tell(gate, i,
+			            (struct segment_event){SEGMENT_BORROWS, tpcs, .begin_ns = process_clock_ns()});
+		gate->told[i] = tpcs;
 	}
 }
 
@@ -102,8 +109,10 @@ static bool see_gpu(const struct gpu *gpu)
 	claims_see(&made, gpu->pci, &keeper.rules);
 	if (!lock(gate))
 		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
-	see_borrowed(gate);
-	if (!claims_are_equal(&made, &gate->claims)) {
+	bool stays = claims_are_equal(&made, &gate->claims);
+
+	see_borrowed(gate, stays);
+	if (!stays) {
 		window_begin_anew(gate);
 		gate->claims = made;
 		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
@@ -129,6 +138,7 @@ static uint64_t move_windows(uint64_t now)
 		window_sweep(gate);
 		bool waits = window_move(gate, (struct launch_end){.number = 0});
 
+		see_borrowed(gate, true);
 		until = min_u64(until, now + (waits ? WINDOW_NS : WATCH_NS));
 		gate_unlock(gate);
 	}
@@ -159,6 +169,15 @@ void keeper_end(void)
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+
+		if (gate && lock(gate)) {
+			see_borrowed(gate, false);
+			gate_unlock(gate);
+		}
+	}
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	if (keeper.segment)
 		segment_set_borrowed(keeper.segment, &keeper.borrowed);

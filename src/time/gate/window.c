@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "launch/space/epoch.h"
+#include "time/demand/wakeup.h"
 
 #include <string.h>
 
@@ -282,19 +283,32 @@ uint64_t window_begin_anew(struct gate *gate)
 	return move.recalled_ns;
 }
 
-/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
-static void call_back(struct gate *gate)
+void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event)
 {
-	uint64_t wide_ns = gate->in_flight.wide, recalled_ns = window_begin_anew(gate);
+	event.pci = gate->gpu->pci;
+	event.other = gate->claims.list[claim].lender;
+	segment_note(time_news.segment, &event);
+}
 
-	lending_kept_waiting(&gate->debt, process_clock_ns(), wide_ns - min_u64(wide_ns, recalled_ns));
+/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
+static void call_back(struct gate *gate, uint32_t back)
+{
+	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide, recalled_ns = window_begin_anew(gate);
+
+	left_ns -= min_u64(left_ns, recalled_ns);
+	lending_kept_waiting(&gate->debt, now, left_ns);
+	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
+		if (back >> i & 1)
+			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
+			                                            .end_ns = now + left_ns});
+	}
 }
 
 void window_look(struct gate *gate, struct claims_idle *idle)
 {
 	claims_look(&gate->claims, idle);
 	if (gate->open & ~idle->open)
-		call_back(gate);
+		call_back(gate, gate->open & ~idle->open);
 	gate->open = idle->open;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "gates.h"
+#include "state/segment/events.h"
 
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
@@ -50,6 +51,9 @@ union window_cookie {
 		uint64_t edits : 39;  /* the number of edits at the launch */
 	};
 };
+
+/* Tells a watcher an event of the GPU and the claim. */
+void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
 /* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
 uint64_t window_begin_anew(struct gate *gate);

@@ -6,6 +6,7 @@
 #include "eligibility.h"
 #include "kernel_access.h"
 #include "memory_use.h"
+#include "state/segment/events.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
 #include "time/rules/rules.h"
@@ -41,8 +42,8 @@ static bool obey(const struct rules_verdict *verdict)
 	if (verdict->suspends && !was_on && eligibility_is_there())
 		suspend_now();
 	timeslice_obey(verdict->slice_us, &work);
-	if (!verdict->suspends && was_on)
-		suspend_resume();
+	if (!verdict->suspends)
+		turns_make_ready();
 	return suspend_state().is_on != was_on;
 }
 
@@ -156,8 +157,13 @@ uint64_t turns_look(uint64_t number, bool *is_idle)
 
 void turns_make_ready(void)
 {
-	if (suspend_state().is_on)
+	uint64_t since = suspend_state().since;
+
+	if (suspend_state().is_on) {
 		suspend_resume();
+		segment_note(segment, &(const struct segment_event){
+		                              SEGMENT_SUSPENDED, .begin_ns = since, .end_ns = process_clock_ns()});
+	}
 }
 
 void turns_report(uint64_t number)

@@ -95,6 +95,26 @@ static void add_launches(struct watched *lender, const struct monitor_gpu *gpu)
 	lender->launch_count = count;
 }
 
+static void hear(struct watched *watched, bool has_functions, const struct listener *listener,
+                 const struct monitor_times *times)
+{
+	watched->was_taken = true;
+	watched->why_unknown = watched->why_unknown ? watched->why_unknown : first_gap(times->gaps);
+	for (unsigned int i = 0; i < times->gpu_count; i++)
+		add_gpu(watched, &times->gpus[i]);
+	if (has_functions)
+		function_sums_add(&watched->functions, times);
+	if (watched->loans)
+		loans_add(watched->loans, times);
+	if (listener->hear)
+		listener->hear(listener->context, watched, times);
+	for (unsigned int i = 0; i < times->gpu_count; i++) {
+		if (watched->lends)
+			add_launches(watched, &times->gpus[i]);
+		free(times->gpus[i].intervals);
+	}
+}
+
 static void take_one(struct watched *watched, bool has_functions, const struct listener *listener,
                      struct purse *purse)
 {
@@ -103,26 +123,14 @@ static void take_one(struct watched *watched, bool has_functions, const struct l
 
 	if (!watched->look)
 		return;
-	if (monitor_take(watched->look, &times, purse, &error) < 0) {
+	int result = monitor_take(watched->look, &times, purse, &error);
+
+	if (result >= 0)
+		hear(watched, has_functions, listener, &times);
+	if (result != 0) {
 		monitor_end(watched->look);
 		watched->look = NULL;
 		snprintf(watched->why, sizeof watched->why, "%s", error.reason);
-		return;
-	}
-	watched->was_taken = true;
-	watched->why_unknown = watched->why_unknown ? watched->why_unknown : first_gap(times.gaps);
-	for (unsigned int i = 0; i < times.gpu_count; i++)
-		add_gpu(watched, &times.gpus[i]);
-	if (has_functions)
-		function_sums_add(&watched->functions, &times);
-	if (watched->loans)
-		loans_add(watched->loans, &times);
-	if (listener->hear)
-		listener->hear(listener->context, watched, &times);
-	for (unsigned int i = 0; i < times.gpu_count; i++) {
-		if (watched->lends)
-			add_launches(watched, &times.gpus[i]);
-		free(times.gpus[i].intervals);
 	}
 }
 

@@ -64,6 +64,15 @@ static int draw(struct trace *trace, struct error *error)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(error, "standard output");
 }
 
+static const char *totals_of(const struct tracks *tracks)
+{
+	static char text[96];
+
+	snprintf(text, sizeof text, "%" PRIu64 " events, %" PRIu64 " kernels dropped, %.1f MB", tracks->events,
+	         tracks->dropped, (double)tracks->bytes / 1e6);
+	return text;
+}
+
 static int record(struct trace *trace, struct error *error)
 {
 	struct tracks *tracks = &trace->tracks;
@@ -77,8 +86,7 @@ static int record(struct trace *trace, struct error *error)
 		tracks_follow(tracks, &trace->activities);
 	}
 	tracks_write_loads(tracks, begin);
-	progress_say("trace: %" PRIu64 " events, %" PRIu64 " kernels dropped, %.1f MB", tracks->events,
-	             tracks->dropped, (double)tracks->bytes / 1e6);
+	progress_say("trace: %s", totals_of(tracks));
 	return result == 0 && fflush(tracks->file) != 0 ? error_set_errno(error, "%.200s", trace->name) : result;
 }
 
@@ -144,8 +152,7 @@ static int end_file(struct trace *trace, struct error *error)
 	tracks_end(tracks);
 	if (fflush(tracks->file) != 0 || (tracks->file != stdout && fclose(tracks->file) != 0))
 		return error_set_errno(error, "%.200s", trace->name);
-	fprintf(stderr, "nvtaskset: %s: %" PRIu64 " events, %" PRIu64 " kernels dropped, %.1f MB%s\n", trace->name,
-	        tracks->events, tracks->dropped, (double)tracks->bytes / 1e6,
+	fprintf(stderr, "nvtaskset: %s: %s%s\n", trace->name, totals_of(tracks),
 	        tracks->bytes < TRACKS_BYTES ? "" : "; ended here, since viewers do not open more");
 	return 0;
 }

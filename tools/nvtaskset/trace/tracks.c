@@ -36,8 +36,9 @@ struct program_tracks {
 	bool is_named, is_listed; /* in the last look */
 	bool is_open;             /* a partition was told */
 	struct segment_revision revision;
-	uint64_t borrowed_us, used;
-	unsigned int borrowed, lent, events;
+	uint64_t edited;          /* in this take, last; 0: not */
+	uint64_t used;
+	unsigned int events;
 	uint32_t told_gaps;
 	char *names[FUNCTIONS]; /* as JSON, by the monitor's numbers */
 	struct lane lanes[TRACKS_LANES];
@@ -51,11 +52,12 @@ struct at {
 	uint64_t process, thread;
 };
 
-/* Adds an event, with further members. */
+/* Adds an event, with further members. Programs may tell any time: the rest of launches in lent TPCs ends soon. */
 __attribute__((format(printf, 4, 5)))
 static void add(struct tracks *tracks, struct at at, uint64_t ns, const char *members, ...)
 {
-	uint64_t time = ns > tracks->begin_ns ? ns - tracks->begin_ns : 0;
+	uint64_t most = process_clock_ns() + SEGMENT_LEND_MAX_US * UINT64_C(1000);
+	uint64_t time = min_u64(max_u64(ns, tracks->begin_ns), most) - tracks->begin_ns;
 	va_list arguments;
 	int length = fprintf(tracks->file,
 	                     "%s\n{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64 ",\"ts\":%" PRIu64 ".%03u",
@@ -103,11 +105,6 @@ static struct at on(const char *phase, const struct program_tracks *program, uin
 static void note(struct tracks *tracks, const struct program_tracks *program, const char *text)
 {
 	ADD_TEXT(tracks, on("i", program, program->thread), process_clock_ns(), ",\"s\":\"p\",\"name\":%s", text);
-}
-
-static void write_count(struct tracks *tracks, struct at at, uint64_t ns, const char *name, int64_t tpcs)
-{
-	add(tracks, at, ns, ",\"name\":\"%s\",\"args\":{\"TPCs\":%" PRId64 "}", name, tpcs);
 }
 
 /* NULL without memory. */
@@ -216,7 +213,8 @@ static void write_load(struct tracks *tracks, struct gpu_track *gpu, uint64_t un
 		int64_t busy = gpu->busy < most ? gpu->busy : most;
 
 		if (busy != gpu->written)
-			write_count(tracks, on_gpu(tracks, "C", gpu), time, "busy TPCs", busy);
+			add(tracks, on_gpu(tracks, "C", gpu), time,
+			    ",\"name\":\"busy TPCs\",\"args\":{\"TPCs\":%" PRId64 "}", busy);
 		gpu->written = busy;
 	}
 	gpu->count -= done;
@@ -333,14 +331,13 @@ static void note_gaps(struct tracks *tracks, struct program_tracks *program, uin
 	program->told_gaps |= gaps;
 }
 
-static void note_dropped(struct tracks *tracks, const struct program_tracks *program, uint64_t count)
+static void note_dropped(struct tracks *tracks, const struct program_tracks *program, uint64_t count, const char *what)
 {
 	char text[64];
 
-	snprintf(text, sizeof text, "%" PRIu64 " kernels dropped", count);
+	snprintf(text, sizeof text, "%" PRIu64 " %s dropped", count, what);
 	if (count > 0)
 		note(tracks, program, text);
-	tracks->dropped += count;
 }
 
 static void hear_gpu(struct tracks *tracks, struct program_tracks *program, const struct monitor_times *times,
@@ -361,16 +358,17 @@ static void hear_gpu(struct tracks *tracks, struct program_tracks *program, cons
 			write_bar(tracks, program, gpu, times, came->intervals[i], came->error_ns);
 	}
 	note_gaps(tracks, program, came->gaps);
-	note_dropped(tracks, program, dropped);
+	note_dropped(tracks, program, dropped, "kernels");
+	tracks->dropped += dropped;
 	times_sweep(came->intervals, came->interval_count, came->begin_ns, process_clock_ns(), add_stretch, gpu);
 }
 
 /* --- partitions --------------------------------------------------------------------------------------------------- */
 
-static void end_partition(struct tracks *tracks, struct program_tracks *program)
+static void end_partition(struct tracks *tracks, struct program_tracks *program, uint64_t ns)
 {
 	if (program->is_open)
-		add(tracks, on("E", program, program->thread), process_clock_ns(), "%s", "");
+		add(tracks, on("E", program, program->thread), ns, "%s", "");
 	program->is_open = false;
 }
 
@@ -393,6 +391,7 @@ static void describe_sets(const struct tracks *tracks, const struct segment_revi
 	}
 }
 
+/* Of several edits since the last take, the last one changes the partition here. */
 static void follow_partition(struct tracks *tracks, struct program_tracks *program,
                              const struct segment_revision *revision)
 {
@@ -401,28 +400,70 @@ static void follow_partition(struct tracks *tracks, struct program_tracks *progr
 
 	if (!revision || (program->is_open && memcmp(&program->revision, revision, bytes) == 0))
 		return;
-	end_partition(tracks, program);
+	uint64_t ns = program->edited != 0 ? program->edited : process_clock_ns();
+
+	end_partition(tracks, program, ns);
 	program->revision = *revision;
 	program->is_open = true;
 	describe_sets(tracks, revision, text);
 	json_t *time = json_time(revision, NULL);
 	char *arguments = time ? json_dumps(time, JSON_ENSURE_ASCII | JSON_COMPACT) : NULL;
 
-	add(tracks, on("B", program, program->thread), process_clock_ns(),
+	add(tracks, on("B", program, program->thread), ns,
 	    ",\"cat\":\"partition\",\"name\":\"%s\",\"args\":%s", text, arguments ? arguments : "{}");
 	free(arguments);
 	json_decref(time);
 }
 
-/* A program that borrows nothing any more goes on to name its last borrowed TPCs. */
-static void follow_loans(struct tracks *tracks, struct program_tracks *program, const struct segment_borrowed *borrowed)
-{
-	unsigned int tpcs = borrowed->tpc_us != program->borrowed_us ? tpcset_count(&borrowed->tpcs) : 0;
+/* --- waits and loans ---------------------------------------------------------------------------------------------- */
 
-	if (tpcs != program->borrowed)
-		write_count(tracks, on("C", program, 0), process_clock_ns(), "borrowed TPCs", tpcs);
-	program->borrowed_us = borrowed->tpc_us;
-	program->borrowed = tpcs;
+/* Spans of a program may overlap: threads wait at the same time. */
+static void write_span(struct tracks *tracks, const struct program_tracks *program, const struct segment_event *event,
+                       const char *name)
+{
+	uint64_t number = tracks->events;
+	const char *members = ",\"cat\":\"wait\",\"id\":%" PRIu64 ",\"name\":\"%s\"";
+
+	add(tracks, on("b", program, program->thread), event->begin_ns, members, number, name);
+	add(tracks, on("e", program, program->thread), max_u64(event->begin_ns, event->end_ns), members, number, name);
+}
+
+static void write_loan(struct tracks *tracks, const struct program_tracks *program, const struct segment_event *event,
+                       const char *what, uint64_t other)
+{
+	char label[PCI_ADDRESS_TEXT];
+
+	add(tracks, on("C", program, 0), event->begin_ns,
+	    ",\"name\":\"GPU %s: TPCs %s %" PRIu64 "\",\"args\":{\"TPCs\":%u}",
+	    gpus_label(event->pci, tracks->gpus, label), what, other & ~SEGMENT_LENDER_GROUP, event->tpcs);
+}
+
+static void hear_event(struct tracks *tracks, struct program_tracks *program, const struct segment_event *event)
+{
+	static const char *const waits[SEGMENT_EVENT_KINDS] = {
+		[SEGMENT_WAITED_FOR_QUOTA] = "a launch waits: the quota is spent",
+		[SEGMENT_WAITED_FOR_PRIORITY] = "a launch waits for a higher priority",
+		[SEGMENT_SUSPENDED] = "suspended",
+		[SEGMENT_KEEPS_WAITING] = "waits for the rest of another program's launches, at most",
+	};
+	bool is_of_gpu = event->kind == SEGMENT_BORROWS || event->kind == SEGMENT_KEEPS_WAITING;
+	bool is_group = event->other & SEGMENT_LENDER_GROUP;
+	struct program_tracks *other = is_of_gpu ? tracks->programs : NULL;
+
+	while (other && (uint64_t)other->pid != event->other)
+		other = other->next;
+	if (event->kind >= SEGMENT_EVENT_KINDS || (is_of_gpu && !is_chosen(tracks, event->pci)))
+		return;
+	if (event->kind == SEGMENT_EDITED) {
+		add(tracks, on("i", program, program->thread), event->begin_ns, ",\"s\":\"t\",\"name\":\"edited\"");
+		program->edited = event->begin_ns;
+	} else if (event->kind == SEGMENT_BORROWS) {
+		write_loan(tracks, program, event, is_group ? "borrowed of group" : "borrowed of", event->other);
+		if (other)
+			write_loan(tracks, other, event, "lent to", (uint64_t)program->pid);
+	} else if (event->kind != SEGMENT_KEEPS_WAITING || other) {
+		write_span(tracks, other ? other : program, event, waits[event->kind]);
+	}
 }
 
 /* --- takes and looks ---------------------------------------------------------------------------------------------- */
@@ -435,8 +476,11 @@ void tracks_hear(void *context, const struct watched *watched, const struct moni
 	if (!program)
 		return;
 	program->events = 0;
+	program->edited = 0;
+	for (size_t i = 0; times->events && i < times->events->count; i++)
+		hear_event(tracks, program, &times->events->list[i]);
+	note_dropped(tracks, program, times->events ? times->events->lost : 0, "waits and changes");
 	follow_partition(tracks, program, times->revision);
-	follow_loans(tracks, program, &times->borrowed);
 	note_gaps(tracks, program, times->gaps);
 	for (unsigned int i = 0; i < times->gpu_count; i++)
 		hear_gpu(tracks, program, times, &times->gpus[i]);
@@ -445,7 +489,6 @@ void tracks_hear(void *context, const struct watched *watched, const struct moni
 static void follow_process(struct tracks *tracks, const struct watched *watched, const struct process *process)
 {
 	struct program_tracks *program = program_for(tracks, watched);
-	unsigned int lent = tpcset_count(&process->lent);
 
 	if (!program)
 		return;
@@ -456,14 +499,11 @@ static void follow_process(struct tracks *tracks, const struct watched *watched,
 			note(tracks, program, watched->why);
 	}
 	program->is_named = program->is_listed = true;
-	if (lent != program->lent)
-		write_count(tracks, on("C", program, 0), process_clock_ns(), "lent TPCs", lent);
-	program->lent = lent;
 }
 
 static void free_program(struct tracks *tracks, struct program_tracks *program)
 {
-	end_partition(tracks, program);
+	end_partition(tracks, program, process_clock_ns());
 	for (unsigned int i = 0; i < FUNCTIONS; i++) {
 		tracks->names -= program->names[i] ? strlen(program->names[i]) : 0;
 		free(program->names[i]);
