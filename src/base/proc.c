@@ -13,6 +13,11 @@
 
 #define PATH_ROOM 512
 
+bool proc_is_limit(int code)
+{
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
 /* --- whole files -------------------------------------------------------------------------------------------------- */
 
 static bool format_path(char path[PATH_ROOM], const char *format, va_list arguments)
@@ -275,6 +280,14 @@ char proc_state(pid_t pid, const char *text)
 		state = proc_stat_state(of_thread);
 	}
 	return state;
+}
+
+uint64_t proc_started(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	return proc_stat_field(stat, PROC_STAT_START);
 }
 
 pid_t proc_parent(pid_t pid)

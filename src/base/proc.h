@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* Whether errno is a limit of the reader, on open files or memory, without a meaning for the process. */
+bool proc_is_limit(int code);
+
 /* Reads at most `room` bytes. Returns the number of bytes; -1 with errno. */
 ssize_t __attribute__((format(printf, 3, 4))) proc_read(void *bytes, size_t room, const char *path, ...);
 
@@ -67,6 +70,10 @@ char proc_state(pid_t pid, const char *text);
 
 /* The field with the number (proc(5) counts from 1), from 4 on; 0 without the field. Safe for any process's name. */
 uint64_t proc_stat_field(const char *text, int number);
+
+/* The field of the time at which a process started, in clock ticks since boot, and the time; 0 without the process. */
+#define PROC_STAT_START 22
+uint64_t proc_started(pid_t pid);
 
 /* The parent of a process; 0 without a parent, after the end of the process, or without /proc. */
 pid_t proc_parent(pid_t pid);

@@ -3,8 +3,7 @@
  * entry_loaded.c when the dynamic linker has loaded us in place of the driver, by entry_attached.c in a process that
  * was already running, and by libsmctrl.
  */
-#ifndef NVTASKSET_SHIM_SHIM_H
-#define NVTASKSET_SHIM_SHIM_H
+#pragma once
 
 #include "base/error.h"
 #include "driver/hook.h"
@@ -61,5 +60,3 @@ struct inheritance {
  * If the partition may not be the parent's current partition, a line on standard error says so, or with --strict the
  * program ends. -1 with the reason if the environment has no valid partition. */
 int inherit_partition(struct inheritance *inheritance, struct error *error);
-
-#endif

@@ -357,7 +357,7 @@ static void *count_alone(void *of)
 	if (slot == ((struct segment *)of)->slots)
 		return "the shared slot";
 	for (int i = 0; i < 1000; i++)
-		counter_slot_count_launch(slot, i % 4 > 0);
+		segment_slot_count_launch(slot, i % 4 > 0);
 	return NULL;
 }
 
@@ -383,7 +383,7 @@ static void *count_and_give_back(void *of)
 
 	if (!slot)
 		return "no slot";
-	counter_slot_count_launch(slot, true);
+	segment_slot_count_launch(slot, true);
 	segment_slot_give_back(of, slot);
 	return NULL;
 }

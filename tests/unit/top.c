@@ -407,7 +407,7 @@ static bool type(struct view *view, const char *bytes)
 	for (size_t i = 0; i < COUNT_OF(typed_rows); i++)
 		typed_rows[i] = row_with(100 + (int)i, i == 20 ? "./Train" : i == 25 ? "./train again" : "./infer", unknown, unknown);
 	while (length > 0 && goes_on)
-		goes_on = view_take_key(view, key_next(&bytes, &length), &model, 10);
+		goes_on = keys_take(view, key_next(&bytes, &length), &model, 10);
 	return goes_on;
 }
 

@@ -6,8 +6,7 @@
  * A file is trusted if the file belongs to the directory's user (this user, or root) and no other user can write there.
  * Reading also happens in foreign programs: for any file, reading ends soon and leaves nothing open.
  */
-#ifndef NVTASKSET_TOPOLOGY_CACHE_H
-#define NVTASKSET_TOPOLOGY_CACHE_H
+#pragma once
 
 #include "base/error.h"
 #include "topology.h"
@@ -34,5 +33,3 @@ void cache_read_text(const char *root, const char *name, char *text, size_t room
 
 /* Replaces the file atomically. -1 with the reason. */
 int cache_write_text(const char *root, const char *name, const char *text, struct error *error);
-
-#endif

@@ -7,8 +7,7 @@
  * path to memory. `virtual_gpc` is the group in which the block scheduler can place a cluster. A TPC in no group is a
  * singleton: its virtual_gpc is gpc_limit or above, and no other TPC has the same.
  */
-#ifndef NVTASKSET_TOPOLOGY_H
-#define NVTASKSET_TOPOLOGY_H
+#pragma once
 
 #include "base/error.h"
 #include "gpu/pci_address.h"
@@ -172,5 +171,3 @@ bool occupancy_fits(const struct occupancy *need, const struct tpcset *set);
  * in `allowed`; then group by group, each time the group with the fewest missing TPCs. */
 struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed,
                                   const struct tpcset *preferred);
-
-#endif

@@ -97,7 +97,7 @@ void account_node(const struct releases *releases, bool restricted)
 		account_own.slot = take_slot();
 	has_asked_for_slot = true;
 	if (account_own.slot)
-		counter_slot_count_launch(account_own.slot, restricted);
+		segment_slot_count_launch(account_own.slot, restricted);
 	else
 		segment_count_launch(&segment, restricted);
 }

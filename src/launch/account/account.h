@@ -39,7 +39,7 @@ void account_launch_elsewhere(const struct releases *releases, bool restricted);
 static inline void account_launch(const struct releases *releases, bool restricted)
 {
 	if (__builtin_expect(account_own.slot != NULL, 1)) {
-		counter_slot_count_launch(account_own.slot, restricted);
+		segment_slot_count_launch(account_own.slot, restricted);
 		counts_launch(account_own.launched);
 	} else {
 		account_launch_elsewhere(releases, restricted);

@@ -5,14 +5,11 @@
 #include "base/identity.h"
 #include "base/proc.h"
 #include "gpu/topology/topology.h"
-#include "state/kernels/area.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define STAT_START 22 /* the field of /proc/PID/stat */
 
 /* The number of processes to look for in /proc, each time a place is taken. */
 #define QUESTIONS 8
@@ -115,7 +112,7 @@ static bool is_gone(uint64_t who)
 	errno = 0;
 	proc_stat_read(pid_of(who), stat);
 	bool is_missing = errno == ENOENT || errno == ESRCH;
-	uint64_t start = proc_stat_field(stat, STAT_START);
+	uint64_t start = proc_stat_field(stat, PROC_STAT_START);
 	char state = proc_state(pid_of(who), stat);
 
 	return start != 0 ? state == 'Z' || state == 'X' || board_who((uint64_t)pid_of(who), start) != who : is_missing;
@@ -255,10 +252,11 @@ bool board_is_alive(pid_t pid, uint64_t start)
 	errno = 0;
 	proc_stat_read(pid, stat);
 	char state = proc_state(pid, stat);
-	bool is_limited = state == '\0' && area_is_limit(errno);
+	bool is_limited = state == '\0' && proc_is_limit(errno);
 
 	errno = saved;
-	return is_limited || (state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, STAT_START) == start);
+	return is_limited ||
+	       (state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, PROC_STAT_START) == start);
 }
 
 void board_bury(const struct board_peer *peer)
@@ -345,10 +343,7 @@ static int be_someone(struct error *error)
 		return error_set(error, "a program with more privileges than its user is on no board");
 	struct identity identity = identity_own();
 	pid_t shown = shown_as();
-	char stat[PROC_STAT_TEXT];
-
-	proc_stat_read(shown, stat);
-	uint64_t start = proc_stat_field(stat, STAT_START);
+	uint64_t start = proc_started(shown);
 
 	if (start == 0)
 		return error_set(error, NO_PROC);

@@ -1,6 +1,7 @@
 #include "file.h"
 
 #include "base/memfd_find.h"
+#include "base/proc.h"
 #include "base/shared_file.h"
 #include "base/trust.h"
 
@@ -271,7 +272,7 @@ static int map_there(struct group *group, int directory, const char *name, struc
 
 	if (file >= 0)
 		result = group_map(group, file, &why);
-	else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	else if (proc_is_limit(errno))
 		result = error_set_errno(&why, "cannot be opened");
 	if (result == -1)
 		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: %.80s", name, why.reason);

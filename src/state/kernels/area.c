@@ -90,8 +90,3 @@ bool area_is(const void *memory, const struct area_kind *kind)
 	return header && atomic_load_explicit(&header->magic, memory_order_acquire) == kind->magic &&
 	       header->version == kind->version && header->size == kind->size;
 }
-
-bool area_is_limit(int code)
-{
-	return code == EMFILE || code == ENFILE || code == ENOMEM;
-}

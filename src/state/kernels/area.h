@@ -51,7 +51,7 @@ void area_leave(struct area *area, const struct area_kind *kind);
 
 /* Maps memory of a hostile process for reading. `directory` is the process's /proc/PID/fd, `number` a descriptor. NULL
  * if the descriptor is no sealed memfd with the inode number and the size; errno is a limit of the reader
- * (area_is_limit) only if a limit was the reason. The caller unmaps the memory. */
+ * (proc_is_limit) only if a limit was the reason. The caller unmaps the memory. */
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size);
 
 /* The same in place of the mapping at `at`; NULL: anywhere. */
@@ -59,6 +59,3 @@ const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t s
 
 /* Whether the memory is an area of the kind; NULL is not. */
 bool area_is(const void *memory, const struct area_kind *kind);
-
-/* Whether errno is a limit of the reader, without a meaning for the process. */
-bool area_is_limit(int code);

@@ -66,7 +66,7 @@ _Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind
 _Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment,
                                   const struct counter_slot *slot);
 
-/* Counts a launch. Not an atomic addition: see counter_slot_count_launch.
+/* Counts a launch. Not an atomic addition: see segment_slot_count_launch.
  *
  * Relaxed on each machine: the driver's doorbell comes later, and orders all stores before the doorbell, since the GPU
  * must see the driver's stores. So the GPU counts the end of the launch after this store. The addition of the GPU is a

@@ -224,7 +224,7 @@ static void map_area(struct counts_view *view, int place, int directory)
 	area->memory = NULL;
 	if (inode != 0 && directory >= 0)
 		area->memory = map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
-	bool is_limited = inode != 0 && !area->memory && (directory < 0 || area_is_limit(errno));
+	bool is_limited = inode != 0 && !area->memory && (directory < 0 || proc_is_limit(errno));
 
 	area->inode = is_limited ? NOT_MAPPED : inode;
 }
@@ -290,7 +290,7 @@ bool counts_view_is_current(const struct counts_view *view)
 
 	errno = 0;
 	uint64_t execution = view->segment ? identity_execution_of(view->pid) : 0;
-	bool is_limited = view->segment && execution == 0 && area_is_limit(errno);
+	bool is_limited = view->segment && execution == 0 && proc_is_limit(errno);
 
 	errno = saved;
 	return is_limited || (execution != 0 && execution == atomic_load(&view->segment->execution));
@@ -350,7 +350,7 @@ static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 static int read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
 {
 	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
-	int limit = area_is_limit(errno) ? errno : 0;
+	int limit = proc_is_limit(errno) ? errno : 0;
 
 	add_area(counts, memory);
 	if (memory)
@@ -362,7 +362,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 {
 	const struct segment_memory *memory = segment->memory;
 	int saved = errno, directory = proc_open(pid, "fd", O_RDONLY | O_DIRECTORY);
-	int limit = directory < 0 && area_is_limit(errno) ? errno : 0;
+	int limit = directory < 0 && proc_is_limit(errno) ? errno : 0;
 
 	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
 	for (int i = 0; i < SEGMENT_AREAS && limit == 0; i++) {

@@ -87,8 +87,7 @@ uint64_t timestamps_add_graph(struct timestamps *timestamps, const struct timest
 enum timestamps_gap {
 	TIMESTAMPS_NO_SLOTS,
 	TIMESTAMPS_REFUSED,
-	TIMESTAMPS_SLOT_USED,
-	TIMESTAMPS_GAP_COUNT
+	TIMESTAMPS_SLOT_USED
 };
 void timestamps_note_gap(struct timestamps *timestamps, enum timestamps_gap gap);
 

@@ -158,7 +158,6 @@ int segment_take_back(struct segment *segment, const struct segment_revision *gi
 /* Fields of /proc/PID/stat. */
 enum {
 	STAT_FLAGS = 9,
-	STAT_START = 22, /* in clock ticks since boot */
 	FORKED_BEFORE_EXEC = 0x40 /* a flag: PF_FORKNOEXEC */
 };
 
@@ -203,7 +202,7 @@ static bool has_just_begun(pid_t pid)
 	double limit = AGE_AFTER_EXEC_MS;
 
 	proc_stat_read(pid, stat);
-	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+	double start = (double)proc_stat_field(stat, PROC_STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
 
 	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
 		limit = AGE_BEFORE_EXEC_MS;
@@ -292,7 +291,7 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 static int open_process(struct editor *editor, struct error *error)
 {
 	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
-	return editor->process < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	return editor->process < 0 && proc_is_limit(errno)
 	               ? error_set_errno(error, "pid %d", (int)editor->pid)
 	               : 0;
 }

@@ -304,11 +304,6 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 	return state;
 }
 
-static bool could_not_look(int failure)
-{
-	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
-}
-
 /* Listing the descriptors needs fewer rights than reading the links of the descriptors. */
 static bool may_be_inspected(pid_t pid)
 {
@@ -327,7 +322,7 @@ static enum segment_state open_in(struct segment *segment, pid_t pid, int direct
 	int file = memfd_find_in(directory, error ? 0 : handle_lowest_of(pid), &for_own, purse);
 	enum segment_state state = own.is_making ? SEGMENT_NOT_READY : SEGMENT_NOT_OURS;
 
-	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))
+	if (file < 0 && (errno == EWOULDBLOCK || proc_is_limit(errno) || (error && !may_be_inspected(pid))))
 		return explain_closed(pid, error);
 	if (file < 0 && error && own.is_making)
 		file = memfd_find_in(directory, 0, &for_unready, purse);

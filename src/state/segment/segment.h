@@ -221,7 +221,7 @@ void segment_slots_keep(void);
 
 /* Counts a launch in the thread's own slot. No atomic addition, which would wait for all earlier memory accesses of the
  * thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */
-static inline void counter_slot_count_launch(struct counter_slot *slot, bool restricted)
+static inline void segment_slot_count_launch(struct counter_slot *slot, bool restricted)
 {
 	_Atomic uint64_t *launches = &slot->launches[restricted];
 

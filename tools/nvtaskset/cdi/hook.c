@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STAT_STARTED 22
-
 /* --- the container ------------------------------------------------------------------------------------------- */
 
 /* Told by the runtime, on standard input and in the bundle. */
@@ -82,11 +80,8 @@ static int read_bundle(struct told *told, const char *bundle, struct error *erro
 /* Our parent is the container's first process. /proc is the host's. */
 static void find_process(struct container *container)
 {
-	char stat[PROC_STAT_TEXT];
-
 	container->pid = (pid_t)proc_status(0, "PPid:", 0);
-	proc_stat_read(container->pid, stat);
-	container->started = proc_stat_field(stat, STAT_STARTED);
+	container->started = proc_started(container->pid);
 }
 
 static int read_state(struct told *told, struct error *error)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define NOTE_MAX 16384
-#define STAT_STARTED 22
 
 #define MEMBERS(X) \
 	X(device) X(pod) X(namespace) X(name) X(trouble)
@@ -120,15 +119,15 @@ void containers_each(const char *directory, void (*see)(const struct container *
 {
 	DIR *notes = opendir(directory);
 	struct container container;
-	char stat[PROC_STAT_TEXT];
 
 	if (!notes)
 		return;
 	for (const struct dirent *entry = readdir(notes); entry; entry = readdir(notes)) {
 		if (!read_note(&container, dirfd(notes), entry->d_name))
 			continue;
-		proc_stat_read(container.pid, stat);
-		if (container.pid > 0 && stat[0] != '\0' && proc_stat_field(stat, STAT_STARTED) == container.started)
+		uint64_t started = container.pid > 0 ? proc_started(container.pid) : 0;
+
+		if (started != 0 && started == container.started)
 			see(&container, context);
 		else if (container.proc == own_proc())
 			unlinkat(dirfd(notes), entry->d_name, 0);

@@ -368,13 +368,16 @@ static json_t *list_process(const struct process *process, const struct activiti
 	return json_joined(object, json_time(&process->revision, &process->time));
 }
 
-static json_t *sharers(const struct processes *processes, const struct shared *shared)
+/* The processes that share TPCs, or the members of a group. */
+static json_t *pids(const struct processes *processes, const struct shared *shared, const struct group_sum *group)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < processes->count; i++) {
-		if (process_shares(&processes->list[i], shared))
-			array = json_with(array, json_integer(processes->list[i].pid));
+		const struct process *process = &processes->list[i];
+
+		if (shared ? process_shares(process, shared) : group_has(group, process))
+			array = json_with(array, json_integer(process->pid));
 	}
 	return array;
 }
@@ -387,18 +390,7 @@ static json_t *overlaps(const struct processes *processes, const struct topology
 		const struct shared *shared = &processes->shared[i];
 
 		array = json_with(array, json_joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
-		                                json_pack("{s:o}", "pids", sharers(processes, shared))));
-	}
-	return array;
-}
-
-static json_t *members(const struct processes *processes, const struct group_sum *group)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < processes->count; i++) {
-		if (group_has(group, &processes->list[i]))
-			array = json_with(array, json_integer(processes->list[i].pid));
+		                                json_pack("{s:o}", "pids", pids(processes, shared, NULL))));
 	}
 	return array;
 }
@@ -410,7 +402,7 @@ static json_t *group_sums(const struct processes *processes, const struct groups
 	for (size_t i = 0; i < groups->count; i++) {
 		const struct group_sum *sum = &groups->list[i];
 		json_t *group = json_joined(group_reference(sum->first),
-		                            json_pack("{s:o}", "pids", members(processes, sum)));
+		                            json_pack("{s:o}", "pids", pids(processes, NULL, sum)));
 
 		group = json_joined(group, json_numbers(sum->numbers, NUMBER_LAUNCHES, NUMBER_IN_FLIGHT));
 		array = json_with(array,
@@ -452,7 +444,7 @@ static json_t *tpc_pids(const struct topology *gpu, unsigned int tpc, const stru
 	struct shared shared = {.gpu = gpu->pci};
 
 	tpcset_add_range(&shared.tpcs, tpc, tpc);
-	return sharers(processes, &shared);
+	return pids(processes, &shared, NULL);
 }
 
 static json_t *tpcs(const struct topology *gpu, const struct processes *processes)

@@ -14,9 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Fields of /proc/PID/stat. */
-#define STAT_STARTED 22
-#define STAT_MEMORY 23 /* the size of the address space */
+#define STAT_MEMORY 23 /* the field of /proc/PID/stat: the size of the address space */
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
@@ -131,14 +129,6 @@ static void free_texts(struct process *process)
 	free(process->command);
 }
 
-static uint64_t started(pid_t pid)
-{
-	char stat[PROC_STAT_TEXT];
-
-	proc_stat_read(pid, stat);
-	return proc_stat_field(stat, STAT_STARTED);
-}
-
 static int add_found(struct processes *processes, const struct process *found, struct error *error)
 {
 	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
@@ -149,7 +139,7 @@ static int add_found(struct processes *processes, const struct process *found, s
 
 	processes->list = more;
 	*process = *found;
-	process->started = started(found->pid);
+	process->started = proc_started(found->pid);
 	process->user = find_user(processes, found->uid);
 	process->command = read_command(found->pid);
 	workload_of(&process->workload, found->pid);
@@ -246,9 +236,7 @@ static void name_lenders(struct segment_borrowed *borrowed, const struct process
 /* With too few open files or too little memory, the list would lack processes: an error. */
 static int check_limits(enum segment_state state, struct error *error)
 {
-	bool is_limit = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-
-	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
+	return state == SEGMENT_FAILED && proc_is_limit(errno) ? error_set_errno(error, "/proc") : 0;
 }
 
 /* Linux lets nobody but root examine an ended process or a kernel thread. Both have no command line. */

@@ -1,4 +1,4 @@
-#include "keys.h"
+#include "model.h"
 
 #include <string.h>
 
@@ -193,7 +193,7 @@ static bool take_command(struct view *view, int key, const struct model *model, 
 	return goes_on;
 }
 
-bool view_take_key(struct view *view, int key, const struct model *model, size_t page)
+bool keys_take(struct view *view, int key, const struct model *model, size_t page)
 {
 	bool goes_on = true;
 

@@ -1,4 +1,4 @@
-#include "layout.h"
+#include "model.h"
 
 #include "terminal/text.h"
 

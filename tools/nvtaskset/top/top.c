@@ -1,8 +1,7 @@
 #include "cli/actions.h"
 
 #include "cli/tables.h"
-#include "keys.h"
-#include "layout.h"
+#include "model.h"
 #include "show/activity.h"
 #include "show/json.h"
 #include "terminal/watch.h"
@@ -149,7 +148,7 @@ static bool take_keys(void *context, const char *bytes, size_t length)
 		if (goes_on) {
 			size_t rows = layout_rows(&model, &subject->view, &terminal);
 
-			goes_on = view_take_key(&subject->view, key_next(&bytes, &length), &model, rows);
+			goes_on = keys_take(&subject->view, key_next(&bytes, &length), &model, rows);
 			model_free(&model);
 		}
 	}

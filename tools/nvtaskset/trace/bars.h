@@ -2,8 +2,7 @@
  * Programs on a GPU, as lines in a terminal: a place for every two TPCs. A program is idle in a place, works, or has
  * borrowed the place; of several programs in a place the busiest counts.
  */
-#ifndef NVTASKSET_TRACE_BARS_H
-#define NVTASKSET_TRACE_BARS_H
+#pragma once
 
 #include "tracks.h"
 
@@ -19,5 +18,3 @@ struct bars {
 
 /* Draws a line for each chosen GPU; in front of the lines the names of the programs, if the programs have changed. */
 void bars_draw(struct bars *bars, const struct activities *activities, FILE *page);
-
-#endif

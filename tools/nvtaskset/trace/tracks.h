@@ -6,8 +6,7 @@
  * Hostile programs get bounded memory: the longest unused track becomes the next stream's. Events of a take beyond
  * TRACKS_EVENTS are dropped, and counted.
  */
-#ifndef NVTASKSET_TRACE_TRACKS_H
-#define NVTASKSET_TRACE_TRACKS_H
+#pragma once
 
 #include "cli/gpus.h"
 #include "show/activity.h"
@@ -59,5 +58,3 @@ void tracks_write_loads(struct tracks *tracks, uint64_t until_ns);
 
 /* Ends all tracks, and the file's text. */
 void tracks_end(struct tracks *tracks);
-
-#endif
