@@ -63,7 +63,6 @@ struct frame {
 	unsigned int nested;
 	bool has_more, is_entering, is_cancellable;
 	struct tpcset more;
-	uint32_t open; /* the owners of the TPCs */
 	uint64_t ticket, launched_ns, moves_since;
 	struct gate *gate; /* of gate_context, while the epoch is gate_epoch */
 	CUcontext gate_context;

@@ -115,8 +115,6 @@ void events_call_ended(const struct call *call)
 	if (call->wanted_by & GATE) {
 		gate_call_ended(call);
 		launch_leave_call(call->frame);
-	} else if (calls_synchronize(call->id)) {
-		gate_synchronized(call);
 	}
 	if (call->context && is_fault(*call->result))
 		events_context_destroyed(call->context);

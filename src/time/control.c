@@ -48,8 +48,9 @@ static void never_again(enum segment_time_state why)
 
 bool control_wants_call(int id)
 {
-	return memory_use_wants_call(id) || kernel_access_wants_call(id) ||
-	       (calls_synchronize(id) && time_thread_exists());
+	bool may_tell_fault = calls_synchronize(id) && time_thread_exists() && !kernel_access_is_of_mps();
+
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) || may_tell_fault;
 }
 
 void control_call_begins(const struct call *call)

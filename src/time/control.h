@@ -15,8 +15,7 @@
  * keeps rights that the program gives up, and then outlives the program, whose death may not signal the task; the task
  * outlives an exec with the old memory and descriptors. Stopped work is the lesser evil.
  */
-#ifndef NVTASKSET_TIME_CONTROL_H
-#define NVTASKSET_TIME_CONTROL_H
+#pragma once
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"
@@ -47,7 +46,8 @@ void control_context_created(void);
 void control_context_destroyed(void);
 
 /* The calls to listen to. Calls with managed or shared memory end all suspensions, at the begin of the call. While our
- * thread exists, calls that synchronize count too: they tell of a failed context (shim/events.c). */
+ * thread exists, calls that synchronize count too: they tell of a failed context (shim/events.c). But not under MPS,
+ * where a fault ends the work of all clients. */
 bool control_wants_call(int id);
 void control_call_begins(const struct call *call);
 
@@ -56,5 +56,3 @@ void control_module_loaded(const void *cubin, size_t size);
 
 /* In the child of a fork. */
 void control_after_fork(void);
-
-#endif

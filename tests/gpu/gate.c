@@ -584,6 +584,17 @@ TIMED(borrowed_and_given_back)
 	assert_nothing_is_said();
 }
 
+/* A wait of a borrower or a lender for the GPU executes no instruction of ours. */
+TIMED_BY(timed_run_on_simulator, waits_are_not_announced)
+{
+	be_borrower();
+	setenv("SIM_FAULTS", "heard-waits", 1);
+	assert_borrows();
+	gpu_check(cuStreamSynchronize(NULL));
+	timed_give_to_client(&(struct segment_revision){.lending.lend_us = LIMIT_US});
+	gpu_run(&gpu);
+}
+
 /* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
 static void assert_leaves_at_once(void)
 {

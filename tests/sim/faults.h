@@ -38,6 +38,7 @@
 #define FAULT_ODD_SEGMENTS "odd-segments"         /* the driver counts the words of segments, and not the bytes */
 #define FAULT_NO_SEGMENTS "no-segments"           /* the driver announces no segments */
 #define FAULT_TELLS_MEMORY "tells-memory"         /* the kernel driver tells memory, and contexts have some */
+#define FAULT_HEARD_WAITS "heard-waits"           /* ends the program if a wait for the GPU is announced */
 #define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */

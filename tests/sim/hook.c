@@ -318,9 +318,19 @@ static void check_caller(const char *name)
 		fatal("%s: called by nvtaskset's thread while work is suspended", name);
 }
 
+/* The announcement of a wait costs the program time. */
+static void check_wait(enum api_id id, const char *name)
+{
+	bool waits = id == API_ID_cuCtxSynchronize || id == API_ID_cuStreamSynchronize;
+
+	if (waits && fault(FAULT_HEARD_WAITS) && atomic_load(&enabled[DOMAIN_API][id / 64]) >> (id % 64) & 1)
+		fatal("%s: announced", name);
+}
+
 void hook_enter(struct hook_call *call, enum api_id id, const char *name, void *arguments)
 {
 	check_caller(name);
+	check_wait(id, name);
 	*call = (struct hook_call){.id = id, .name = name, .arguments = arguments, .result = NO_RESULT_YET};
 	announce_call(call, false);
 }

@@ -19,6 +19,7 @@
 #include "state/segment/owner.h"
 #include "time/gate/gate.h"
 #include "time/gate/gates.h"
+#include "time/gate/window.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -84,7 +85,7 @@ FIXTURE(begin_all)
 /* The kernels of a graph are counted. */
 WRAP(void, graphs_call_ended, const struct call *call)
 {
-	entering_at_count = atomic_load(&gate.entering) + (call->frame != &frame);
+	entering_at_count = atomic_load(&gate_state.entering) + (call->frame != &frame);
 }
 
 WRAP(bool, driver_has_graphs, void)
@@ -170,7 +171,7 @@ static uint64_t launch(void)
 /* The call of a different thread has launched, and has not ended. */
 static void have_launch_in_flight(void)
 {
-	atomic_fetch_add(&gate.entering, 1);
+	atomic_fetch_add(&gate_state.entering, 1);
 }
 
 /* The wait was not longer, but for the last pause. */
@@ -258,7 +259,7 @@ TEST(work_in_flight_that_may_wait)
 	have_launch_in_flight();
 	atomic_store(&gate_state.together, 1);
 	assert_goes_at_once();
-	atomic_store(&gate.entering, 0);
+	atomic_store(&gate_state.entering, 0);
 	assert_waits(700 * MS);
 	have_launch_in_flight();
 	atomic_store(&gate_state.group_is_together, true);
@@ -327,6 +328,8 @@ static bool launch_graph(CUresult result)
 	gate_call_begins(&call);
 	bool has_more = frame.has_more;
 
+	window_sweep(&gate);
+	assert_true((gate.in_flight.wide > 0) == has_more);
 	now += frame.moves_since != 0 ? MS : 0;
 	events_call_ended(&call);
 	return has_more;
@@ -336,7 +339,7 @@ static bool launch_graph(CUresult result)
 TEST(a_graph_is_counted_before_the_gate_forgets_the_launch)
 {
 	launch_graph(CUDA_SUCCESS);
-	assert_each(entering_at_count, 1, atomic_load(&gate.entering), 0);
+	assert_each(entering_at_count, 1, atomic_load(&gate_state.entering), 0);
 }
 
 /* A change to more TPCs comes after twenty times the cost of the last change. */

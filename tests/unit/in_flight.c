@@ -1,16 +1,32 @@
-/* Launches in flight (src/time/gate/in_flight.h): the sums equal the sums of a plain model, in any order of ends. */
+/*
+ * Launches in flight (src/time/gate/in_flight.h): the sums equal the sums of a plain model, in any order of ends. And
+ * how lengths are learnt, with a GPU whose clock is ahead.
+ *
+ * link: -Wl,--wrap=process_clock_ns
+ */
 #include "../cases.h"
 
+#include "base/clock.h"
 #include "time/gate/in_flight.h"
 
+#define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
-#define LOOKS 40 /* by then, all ends are seen, also behind a launch that has not ended */
+#define SEEN 16         /* launches in flight that a look goes through */
+#define AHEAD (77 * MS) /* the GPU's clock */
+#define NOW (1000 * MS)
 
 static struct in_flight flying;
-static uint64_t cells[IN_FLIGHT_MAX];
+static uint64_t cells[IN_FLIGHT_MAX][2];
+static uint64_t now;
+
+WRAP(uint64_t, process_clock_ns, void)
+{
+	return now;
+}
 
 FIXTURE(begin)
 {
+	lengths_forget();
 	memset(&flying, 0, sizeof flying);
 	memset(cells, 0, sizeof cells);
 	random_state = 1;
@@ -18,83 +34,70 @@ FIXTURE(begin)
 
 static struct launch_end end_at(unsigned int cell, uint64_t number)
 {
-	return (struct launch_end){&cells[cell], number};
+	return (struct launch_end){cells[cell], number};
 }
 
 static void sweep(bool is_idle)
 {
-	for (unsigned int i = 0; i < LOOKS; i++)
-		in_flight_sweep(&flying, is_idle);
+	in_flight_sweep(&flying, is_idle);
 }
 
 static void assert_nothing(void)
 {
-	assert_each(flying.sum, 0, flying.unknown, 0, flying.added, flying.gone, atomic_load(&flying.until_idle), 0);
-	for (unsigned int i = 0; i < CLAIMS_MAX; i++)
-		assert_int_equal(flying.sums[i], 0);
+	assert_each(flying.sum, 0, flying.wide, 0, flying.unknown, 0, flying.added, flying.gone);
+	assert_int_equal(atomic_load(&flying.until_idle), 0);
 }
 
-TEST(in_each_claim_with_its_whole_length)
+static const struct launch_end called = {.number = IN_FLIGHT_CALLED}, none = {.number = 0},
+                               until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+
+TEST(with_the_whole_length)
 {
-	in_flight_add(&flying, 5, MS, end_at(0, 1));
-	in_flight_add(&flying, 4, 2 * MS, end_at(1, 1));
-	in_flight_add(&flying, 0, 0, end_at(2, 1));
-	assert_each(flying.sums[0], MS, flying.sums[1], 0, flying.sums[2], 3 * MS);
-	assert_each(flying.sum, 3 * MS, flying.unknown, 1);
-	cells[0] = 1;
-	in_flight_sweep(&flying, false);
-	assert_each(flying.sums[0], 0, flying.sums[2], 2 * MS, flying.sum, 2 * MS);
-	cells[1] = cells[2] = 7; /* a later launch has the cell */
-	in_flight_sweep(&flying, false);
+	in_flight_add(&flying, true, MS, end_at(0, 1));
+	in_flight_add(&flying, false, 2 * MS, end_at(1, 1));
+	in_flight_add(&flying, false, 0, end_at(2, 1));
+	assert_each(flying.wide, MS, flying.sum, 3 * MS, flying.unknown, 1);
+	cells[0][0] = 1;
+	sweep(false);
+	assert_each(flying.wide, 0, flying.sum, 2 * MS);
+	cells[1][0] = cells[2][0] = 7; /* a later launch has the cell */
+	sweep(false);
 	assert_nothing();
 }
 
-/* An old launch of another stream does not hide the ends of newer launches for ever. */
+/* Old launches of further streams do not hide the ends of newer launches; but very many do, until some have ended. */
 TEST(out_of_order)
 {
-	for (unsigned int i = 0; i < 4; i++)
-		in_flight_add(&flying, 1, MS, end_at(i, 1));
-	cells[1] = cells[3] = 1;
+	for (unsigned int i = 0; i < SEEN + 3; i++)
+		in_flight_add(&flying, true, MS, end_at(i, 1));
+	cells[1][0] = cells[SEEN + 1][0] = cells[SEEN + 2][0] = 1;
 	sweep(false);
-	assert_each(flying.sums[0], 2 * MS, flying.sum, 2 * MS);
-	cells[0] = 1;
-	in_flight_sweep(&flying, false);
-	assert_each(flying.sums[0], MS, flying.added - flying.gone, 2);
-	cells[2] = 1;
-	in_flight_sweep(&flying, false);
+	assert_each(flying.wide, (SEEN + 2) * MS, flying.sum, (SEEN + 2) * MS);
+	cells[0][0] = 1;
+	sweep(false);
+	assert_each(flying.wide, (SEEN - 1) * MS, flying.added - flying.gone, SEEN + 1);
+	for (unsigned int i = 0; i < SEEN + 1; i++)
+		cells[i][0] = 1;
+	sweep(false);
 	assert_nothing();
-}
-
-/* A look at all launches costs much: only where 32 looks in a row have seen no end. */
-TEST(a_look_at_all)
-{
-	in_flight_add(&flying, 1, MS, end_at(0, 1));
-	in_flight_add(&flying, 1, MS, end_at(1, 1));
-	cells[1] = 1;
-	for (unsigned int i = 0; i < 31; i++)
-		in_flight_sweep(&flying, false);
-	assert_int_equal(flying.sum, 2 * MS);
-	in_flight_sweep(&flying, false);
-	assert_int_equal(flying.sum, MS);
 }
 
 TEST(full)
 {
 	for (unsigned int i = 0; i < IN_FLIGHT_MAX; i++)
-		assert_true(in_flight_add(&flying, 1, 1, end_at(i, 1)) != 0);
-	assert_int_equal(in_flight_add(&flying, 1, 1, end_at(0, 2)), 0);
-	assert_each(flying.sum, IN_FLIGHT_MAX, flying.sums[0], IN_FLIGHT_MAX);
-	cells[0] = 1;
-	in_flight_sweep(&flying, false);
-	assert_true(in_flight_add(&flying, 1, 1, end_at(0, 2)) != 0);
-	assert_int_equal(in_flight_add(&flying, 1, 1, end_at(0, 3)), 0);
+		assert_true(in_flight_add(&flying, true, 1, end_at(i, 1)) != 0);
+	assert_int_equal(in_flight_add(&flying, true, 1, end_at(0, 2)), 0);
+	assert_each(flying.sum, IN_FLIGHT_MAX, flying.wide, IN_FLIGHT_MAX);
+	cells[0][0] = 1;
+	sweep(false);
+	assert_true(in_flight_add(&flying, true, 1, end_at(0, 2)) != 0);
+	assert_int_equal(in_flight_add(&flying, true, 1, end_at(0, 3)), 0);
 }
 
 /* Nothing ends a launch whose call goes on. Then the launch has an end, or no end, or ends with all work. */
 TEST(ends_that_are_told_later)
 {
-	const struct launch_end called = {.number = IN_FLIGHT_CALLED}, none = {.number = 0};
-	uint64_t one = in_flight_add(&flying, 1, MS, called), two = in_flight_add(&flying, 1, 2 * MS, called);
+	uint64_t one = in_flight_add(&flying, true, MS, called), two = in_flight_add(&flying, true, 2 * MS, called);
 
 	sweep(true);
 	assert_int_equal(flying.sum, 3 * MS);
@@ -102,72 +105,51 @@ TEST(ends_that_are_told_later)
 	sweep(false);
 	assert_int_equal(flying.sum, MS);
 	in_flight_tell(&flying, one, end_at(0, 3));
-	cells[0] = 2;
+	cells[0][0] = 2;
 	sweep(true);
 	assert_int_equal(flying.sum, MS);
-	cells[0] = 3;
+	cells[0][0] = 3;
 	sweep(false);
 	assert_nothing();
 }
 
 TEST(until_nothing_is_in_flight)
 {
-	const struct launch_end called = {.number = IN_FLIGHT_CALLED}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
-
-	in_flight_add(&flying, 1, MS, until_idle);
-	in_flight_tell(&flying, in_flight_add(&flying, 1, MS, called), until_idle);
+	in_flight_add(&flying, true, MS, until_idle);
+	in_flight_tell(&flying, in_flight_add(&flying, true, MS, called), until_idle);
 	assert_int_equal(atomic_load(&flying.until_idle), 2);
 	sweep(false);
 	assert_int_equal(flying.sum, 2 * MS);
-	in_flight_sweep(&flying, true);
-	assert_nothing();
-}
-
-/* The numbers of claims have new meanings: each wide launch counts in all claims, and a narrow launch in no claim. */
-TEST(other_claims)
-{
-	in_flight_add(&flying, 2, MS, end_at(0, 1));
-	in_flight_add(&flying, 0, 4 * MS, end_at(1, 1));
-	in_flight_add(&flying, 4, 2 * MS, end_at(2, 1));
-	cells[2] = 1;
-	sweep(false);
-	in_flight_spread(&flying);
-	for (unsigned int i = 0; i < CLAIMS_MAX; i++)
-		assert_int_equal(flying.sums[i], MS);
-	assert_int_equal(flying.sum, 5 * MS);
-	cells[0] = cells[1] = 1;
-	sweep(false);
+	sweep(true);
 	assert_nothing();
 }
 
 /* --- any order ---------------------------------------------------------------------------------------------------- */
 
-#define MOST 200
-
 static struct modelled {
-	uint32_t claims;
 	uint64_t ns;
-	bool is_there;
-} model[MOST];
+	bool is_wide, is_there;
+} model[SEEN];
 
-static uint64_t modelled_sum(uint32_t claims)
+static uint64_t modelled_sum(bool of_wide)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < MOST; i++)
-		sum += model[i].is_there && (model[i].claims & claims) ? model[i].ns : 0;
+	for (unsigned int i = 0; i < SEEN; i++)
+		sum += model[i].is_there && (model[i].is_wide || !of_wide) ? model[i].ns : 0;
 	return sum;
 }
 
 static void launch_or_end(unsigned int i)
 {
 	if (model[i].is_there) {
-		cells[i]++;
+		cells[i][0]++;
 		model[i].is_there = false;
 		sweep(false);
 	} else {
-		model[i] = (struct modelled){1 + some_below((1 << CLAIMS_MAX) - 1), 1 + some_below(MS), true};
-		model[i].is_there = in_flight_add(&flying, model[i].claims, model[i].ns, end_at(i, cells[i] + 1)) != 0;
+		model[i] = (struct modelled){1 + some_below(MS), some_below(2) == 0, true};
+		model[i].is_there =
+		        in_flight_add(&flying, model[i].is_wide, model[i].ns, end_at(i, cells[i][0] + 1)) != 0;
 	}
 }
 
@@ -176,11 +158,165 @@ TEST(any_order)
 {
 	for (unsigned int step = 0; step < 3000; step++) {
 		ROW("step %u", step);
-		launch_or_end(step % 100 == 0 ? some_below(MOST) : some_below(MOST / 8));
-		for (unsigned int i = 0; i < CLAIMS_MAX; i++)
-			assert_int_equal(flying.sums[i], modelled_sum(UINT32_C(1) << i));
-		assert_int_equal(flying.sum, modelled_sum(UINT32_MAX));
+		launch_or_end(step % 1300 == 0 ? SEEN - 1 : some_below(SEEN - 1));
+		assert_each(flying.wide, modelled_sum(true), flying.sum, modelled_sum(false));
 	}
+}
+
+/* --- lengths ------------------------------------------------------------------------------------------------------ */
+
+static struct length *find(unsigned int grid)
+{
+	return lengths_find(&(struct launched_work){.what = &flying, .grid = {grid, 1, 1}});
+}
+
+/* Cells of these tests have the number 5. */
+static void ends(struct launch_end launch, uint64_t at)
+{
+	uint64_t *cell = (uint64_t *)(uintptr_t)launch.at;
+
+	cell[1] = at + AHEAD;
+	cell[0] = launch.number;
+}
+
+static void add(struct length *length, enum length_place place, struct launch_end end, struct launch_end ahead,
+                uint64_t launched_ns)
+{
+	in_flight_learn(&flying, in_flight_add(&flying, place == LENGTH_MORE, MS, end), length, ahead, launched_ns);
+}
+
+static uint64_t look(uint64_t at)
+{
+	now = at;
+	return in_flight_sweep(&flying, false);
+}
+
+/* On the GPU's clock alone: the time of a look does not matter. */
+TEST(behind_another_one)
+{
+	struct length *length = find(1);
+	struct launch_end ahead = end_at(0, 5), own = end_at(1, 5);
+
+	add(length, LENGTH_MORE, own, ahead, 0);
+	ends(ahead, NOW);
+	assert_int_equal(look(NOW), 0);
+	ends(own, NOW + 3 * MS);
+	assert_int_equal(look(NOW + 9 * MS), 3 * MS);
+	assert_each(lengths_ns(length, LENGTH_MORE), 3 * MS, lengths_ns(length, LENGTH_PART), 0);
+	assert_nothing();
+}
+
+/* A late look does not make the next length short. */
+TEST(nothing_ahead)
+{
+	struct length *length = find(1);
+
+	add(length, LENGTH_PART, end_at(0, 5), none, NOW);
+	ends(end_at(0, 5), NOW + 2 * MS);
+	look(NOW + 2 * MS + 10 * US);
+	assert_int_equal(lengths_ns(length, LENGTH_PART), 2 * MS + 10 * US);
+	/* The clock stays known where the next look is late: in the same period, and in the next period. */
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t at = NOW + (10 + i * 1500) * MS;
+
+		length = find(2 + i);
+		add(length, LENGTH_PART, end_at(1 + i, 5), none, at);
+		ends(end_at(1 + i, 5), at + MS);
+		look(at + 10 * MS);
+		assert_int_equal(lengths_ns(length, LENGTH_PART), MS + 10 * US);
+	}
+}
+
+/* For a second the clock stays known, however many looks are late. */
+TEST(late_looks)
+{
+	struct length *length = find(1);
+
+	for (unsigned int i = 0; i < 5; i++) {
+		uint64_t at = NOW + i * 240 * MS;
+
+		add(length, LENGTH_PART, end_at(i, 5), none, at);
+		ends(end_at(i, 5), at + MS);
+		look(at + (i > 0 ? 10 : 1) * MS);
+		assert_int_equal(lengths_ns(length, LENGTH_PART), MS);
+	}
+}
+
+/* Clocks drift apart: a look of more than two seconds ago says nothing. */
+TEST(clocks_that_drift)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t at = NOW + i * 1100 * MS;
+
+		add(find(1), LENGTH_PART, end_at(i, 5), none, at);
+		ends(end_at(i, 5), at + MS - (uint64_t)i * 100 * US); /* the GPU's clock falls behind */
+		look(at + MS);
+	}
+	assert_int_equal(flying.clock.ahead[0], AHEAD - 300 * US);
+	assert_int_equal(flying.clock.ahead[1], AHEAD - 200 * US);
+}
+
+/* A graph ends with all work of the process. */
+TEST(a_graph)
+{
+	struct length *length = find(1);
+
+	add(length, LENGTH_MORE, until_idle, none, NOW);
+	assert_each(look(NOW + MS), 0, lengths_ns(length, LENGTH_MORE), 0);
+	now = NOW + 2 * MS;
+	assert_each(in_flight_sweep(&flying, true), 2 * MS, lengths_ns(length, LENGTH_MORE), 2 * MS);
+}
+
+/* Another launch has the cell before the look. Or the launch never ran. */
+TEST(an_end_that_is_lost)
+{
+	struct length *length = find(1);
+	struct launch_end ahead = end_at(0, 5), own = end_at(1, 5);
+	uint64_t ticket;
+
+	add(length, LENGTH_MORE, own, ahead, 0);
+	ends(ahead, NOW);
+	ends((struct launch_end){own.at, own.number + 16}, NOW + 9 * MS);
+	assert_each(look(NOW + 9 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);
+	own = end_at(2, 5);
+	add(length, LENGTH_MORE, own, ahead, 0);
+	ends((struct launch_end){ahead.at, ahead.number + 16}, NOW + 20 * MS);
+	ends(own, NOW + 30 * MS);
+	assert_each(look(NOW + 30 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);
+	ticket = in_flight_add(&flying, true, MS, called);
+	in_flight_learn(&flying, ticket, length, none, NOW);
+	in_flight_tell(&flying, ticket, none);
+	assert_each(look(NOW + 40 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);
+	assert_nothing();
+}
+
+TEST(disturbed)
+{
+	struct length *length = find(1);
+	struct launch_end ahead = end_at(0, 5), more = end_at(1, 5), part = end_at(2, 5);
+
+	add(length, LENGTH_MORE, more, ahead, 0);
+	add(length, LENGTH_PART, part, ahead, 0);
+	ends(ahead, NOW);
+	in_flight_disturb(&flying);
+	ends(more, NOW + MS);
+	ends(part, NOW + 2 * MS);
+	assert_int_equal(look(NOW + 2 * MS), 0);
+	assert_each(lengths_ns(length, LENGTH_MORE), 0, lengths_ns(length, LENGTH_PART), 2 * MS);
+	assert_nothing();
+}
+
+/* A lender may have waited for the longest launch with more TPCs. */
+TEST(the_longest_one)
+{
+	add(find(1), LENGTH_MORE, end_at(1, 5), end_at(0, 5), 0);
+	add(find(2), LENGTH_MORE, end_at(2, 5), end_at(0, 5), 0);
+	add(find(3), LENGTH_PART, end_at(3, 5), end_at(0, 5), 0);
+	ends(end_at(0, 5), NOW);
+	ends(end_at(1, 5), NOW + 3 * MS);
+	ends(end_at(2, 5), NOW + 2 * MS);
+	ends(end_at(3, 5), NOW + 8 * MS);
+	assert_int_equal(look(NOW + 8 * MS), 3 * MS);
 }
 
 RUN_TESTS(begin, NULL)

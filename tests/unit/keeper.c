@@ -172,14 +172,15 @@ TEST(a_watcher_learns_what_is_borrowed)
 	look_at(NOW);
 	watch(&segment, NOW);
 	struct in_flight *in_flight = &gates_of(&gpu)->in_flight;
-	uint64_t ticket = in_flight_add(in_flight, 1, MS, flies);
+	uint64_t ticket = in_flight_add(in_flight, true, MS, flies);
 
+	gates_of(&gpu)->open = 1;
 	assert_borrows(4, NOW + MS);
 	look_at(NOW + 2 * MS);
 	assert_int_equal(read_noted(), 0);
 	in_flight_tell(in_flight, ticket, ended);
 	assert_borrows(0, NOW + 3 * MS);
-	ticket = in_flight_add(in_flight, 1, MS, flies);
+	ticket = in_flight_add(in_flight, true, MS, flies);
 	assert_borrows(4, NOW + 4 * MS);
 	keeper_end();
 	assert_each(read_noted(), 1, noted[0].tpcs, 0);
@@ -204,10 +205,10 @@ TEST(a_launch_is_counted_soon)
 	give((struct segment_revision)QUOTA);
 	look_at(NOW);
 	atomic_store(&gate_state.began, NOW);
-	atomic_fetch_add(&gates_of(&gpu)->entering, 1);
+	atomic_fetch_add(&gate_state.entering, 1);
 	assert_int_equal(look_at(NOW + MS - 1), 100 * US);
 	assert_true(look_at(NOW + MS) > MS);
-	atomic_fetch_sub(&gates_of(&gpu)->entering, 1);
+	atomic_fetch_sub(&gate_state.entering, 1);
 }
 
 /* The word of a member of the group holds for a moment. */

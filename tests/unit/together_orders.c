@@ -43,7 +43,7 @@ static void begin(void)
 	keeper.work.gpu_count = 1;
 	orders_watch(&gate_state.together);
 	orders_watch(&gate_state.together_ended);
-	orders_watch(&gate.entering);
+	orders_watch(&gate_state.entering);
 }
 
 /* With a spent quota. */

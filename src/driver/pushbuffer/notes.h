@@ -1,8 +1,7 @@
 /*
  * The launches of each stream: queue.c notes a launch, walk.c reads the notes, and places.c gives places to streams.
  */
-#ifndef NVTASKSET_DRIVER_PUSHBUFFER_NOTES_H
-#define NVTASKSET_DRIVER_PUSHBUFFER_NOTES_H
+#pragma once
 
 #include "driver/calls.h"
 #include "gpu/qmd.h"
@@ -121,5 +120,3 @@ static inline struct words notes_tagged(const struct queue *queue, uint64_t turn
 	return (struct words){{tag ^ ((bits->half[0] ^ tag) & notes_present(queue, 0)),
 	                       tag ^ ((bits->half[1] ^ tag) & notes_present(queue, 1))}};
 }
-
-#endif

@@ -24,8 +24,7 @@
  *
  * No file of this room knows partitions: the caller says which mask a launch gets.
  */
-#ifndef NVTASKSET_DRIVER_PUSHBUFFER_QUEUE_H
-#define NVTASKSET_DRIVER_PUSHBUFFER_QUEUE_H
+#pragma once
 
 #include "driver/hook.h"
 #include "gpu/qmd.h"
@@ -133,5 +132,3 @@ void queue_forget_all(void);
 
 /* In the child of a fork. */
 void queue_after_fork(void);
-
-#endif

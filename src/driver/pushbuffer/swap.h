@@ -6,8 +6,7 @@
  * between begins again with the looks. A virtual processor taken away by its host is not noticed. So the word must be
  * as expected, too: in memory with new contents, the store takes place only if the new word is equal.
  */
-#ifndef NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
-#define NVTASKSET_DRIVER_PUSHBUFFER_SWAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ enum swap_outcome swap_while(const struct swap *swap);
 /* After a life was changed: after the return, no thread stores a word for the life before. The caller does not wait
  * for threads that are stopped. A system call. */
 void swap_end_all(void);
-
-#endif

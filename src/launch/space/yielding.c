@@ -7,37 +7,26 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PLACES 4
+/* By a GPU's number. Launches copy a set while our thread writes the next one, and may get some words of both: all of
+ * these TPCs are of the partition, and the next launch is decided about anew. */
+static _Atomic uint64_t parts[GPUS_MAX][TPCSET_WORDS];
 
-/* By a GPU's number: sets that launches copy while a writer fills a different place. */
-static struct {
-	_Atomic uint64_t current;
-	_Atomic uint64_t places[PLACES][TPCSET_WORDS];
-} parts[GPUS_MAX];
-
-/* A reader reads again after a writer has overtaken. */
 static struct tpcset part_of(const struct gpu *gpu)
 {
 	struct tpcset part;
-	uint64_t seen;
 
-	do {
-		seen = atomic_load_explicit(&parts[gpu->number].current, memory_order_acquire);
-		ring_copy(part.words, parts[gpu->number].places[seen % PLACES], TPCSET_WORDS);
-	} while (!ring_is_whole(&parts[gpu->number].current, seen, PLACES));
+	ring_copy(part.words, parts[gpu->number], TPCSET_WORDS);
 	return part; // cppcheck-suppress uninitvar
 }
 
 void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
 {
 	struct tpcset before = part_of(gpu);
-	uint64_t next = atomic_load(&parts[gpu->number].current) + 1;
 
-	if (tpcset_equal(&before, part))
-		return;
-	ring_fill(parts[gpu->number].places[next % PLACES], part->words, TPCSET_WORDS);
-	atomic_store_explicit(&parts[gpu->number].current, next, memory_order_release);
-	epoch_raise();
+	if (!tpcset_equal(&before, part)) {
+		ring_fill(parts[gpu->number], part->words, TPCSET_WORDS);
+		epoch_raise();
+	}
 }
 
 /* To later deciders, borrowed TPCs are a part of the partition. */

@@ -11,7 +11,7 @@
  *      nodes than there are cells: then the nodes take turns, with an upload for each turn.
  *   5. At the end of the kernel, the GPU writes number and time into the cell.
  *   6. Watchers read the ring (state/kernels/timestamps_read.h) and estimate busy time and kernels (monitor/monitor.h).
- *      The process reads single cells for its own launches (launch/queued.h, time/gate/samples.h).
+ *      The process reads single cells for its own launches (launch/queued.h, time/gate/in_flight.h).
  *
  * While nobody looks, launches are as fast as without: the question is asked only where launches are decided anew.
  */

@@ -165,7 +165,7 @@ void claims_see(struct claims *made, struct pci_address pci, const struct claims
 
 bool claims_are_equal(const struct claims *one, const struct claims *other)
 {
-	return memcmp(&one->count, &other->count, offsetof(struct claims, idle) - offsetof(struct claims, count)) == 0;
+	return memcmp(one, other, offsetof(struct claims, idle)) == 0;
 }
 
 /* --- reading claims ----------------------------------------------------------------------------------------------- */

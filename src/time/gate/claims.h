@@ -3,21 +3,16 @@
  * programs on the board (time/demand/peers.h). The work in flight of each is read in the program's own memory. Under
  * the lock of the gate.
  */
-#ifndef NVTASKSET_TIME_GATE_CLAIMS_H
-#define NVTASKSET_TIME_GATE_CLAIMS_H
+#pragma once
 
 #include "state/kernels/counts.h"
 #include "time/demand/peers.h"
 #include "time/rules/lending.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define CLAIMS_MAX 16   /* TPCs of further programs are not used */
 #define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
 
 struct claims {
-	uint32_t generation; /* a number for the rest, but for `idle`; given by our thread */
 	unsigned int count;
 	struct claim {
 		uint64_t lender; /* as in struct segment_loan */
@@ -53,7 +48,7 @@ struct claims_rules {
 /* The claims on the board now. For our thread, after peers_look; without the lock. */
 void claims_see(struct claims *made, struct pci_address pci, const struct claims_rules *rules);
 
-/* But for `generation` and `idle`. */
+/* But for `idle`. */
 bool claims_are_equal(const struct claims *one, const struct claims *other);
 
 /* Finds the places where this process counts on the GPU; `is_known`: exactly. */
@@ -73,5 +68,3 @@ uint64_t claims_own_in_flight(const struct claims *claims);
 
 /* The own part, and the TPCs of the idle claims `open`. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);
-
-#endif

@@ -18,6 +18,9 @@
 
 atomic_bool gate_listens;
 
+static const struct launch_end none = {.number = 0}, called = {.number = IN_FLIGHT_CALLED},
+                               until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+
 #define GRAPH_COSTS 20 /* after so many times the cost of a change, a graph may change to more TPCs again */
 
 /* --- waits -------------------------------------------------------------------------------------------------------- */
@@ -45,6 +48,11 @@ static inline struct gate *gate_of(struct frame *frame, CUcontext context)
 	return frame->gate;
 }
 
+static struct length *length_of(const struct frame *frame)
+{
+	return lengths_at((union window_cookie){.word = frame->cookie}.length);
+}
+
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* A number for a set of TPCs (graph_instances.h); 0: the partition. */
@@ -69,7 +77,9 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 	enum graph_move move = graph_instances_move(exec, place, may_move);
 
 	if (move == GRAPH_STAYS) {
+		in_flight_tell(&arrival->gate->in_flight, frame->ticket, none); /* no wide launch runs */
 		frame->has_more = false;
+		frame->ticket = 0;
 		move = graph_instances_move(exec, in_part, true);
 	}
 	if (move == GRAPH_MOVES)
@@ -78,7 +88,7 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 
 static void graph_has_moved(const struct call *call)
 {
-	struct length *length = window_length_of(call->frame->cookie);
+	struct length *length = length_of(call->frame);
 	uint64_t now = process_clock_ns();
 
 	atomic_store(&length->until, now + GRAPH_COSTS * (now - call->frame->moves_since));
@@ -120,8 +130,7 @@ static void decide(struct arrival *arrival)
 			window_refuses(gate, arrival->length, arrival->ns);
 	}
 	if (arrival->open != 0)
-		arrival->ticket =
-		        window_add(gate, arrival->open, arrival->ns, (struct launch_end){.number = IN_FLIGHT_CALLED});
+		arrival->ticket = window_add(gate, arrival->open, arrival->ns, called);
 }
 
 static enum length_place place_of(const struct frame *frame)
@@ -131,19 +140,22 @@ static enum length_place place_of(const struct frame *frame)
 
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
-	bool stays = arrival->work.waits_for_others || arrival->work.is_graph;
-	bool waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context);
-
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	unsigned int kinds =
-	        (stays ? WINDOW_STAYS : 0) | (waits ? WINDOW_WAITS : 0) | (frame->has_more ? WINDOW_WIDE : 0);
-
-	frame->cookie = window_cookie(arrival->gate, arrival->length, kinds);
-	frame->open = frame->has_more ? arrival->open : 0;
-	if (window_is_due(arrival->gate, arrival->length, place_of(frame)))
+	frame->cookie = (union window_cookie){
+		.is_there = true,
+		.length = lengths_number(arrival->length),
+		.gpu = arrival->gate->gpu->number,
+		.stays = arrival->work.waits_for_others || arrival->work.is_graph,
+		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
+		.is_wide = frame->has_more,
+		.edits = epoch_of_edits(),
+	}.word;
+	/* A graph ends once nothing is in flight. */
+	if ((!arrival->work.is_graph || window_is_idle(arrival->gate)) &&
+	    window_is_due(arrival->gate, arrival->length, place_of(frame)))
 		frame->launched_ns = process_clock_ns();
 }
 
@@ -210,10 +222,13 @@ void gate_call_begins(const struct call *call)
 
 /* --- a launch goes, and ends -------------------------------------------------------------------------------------- */
 
-/* A launch with nothing ahead is followed now and then, from the next call on. */
-static void follow(struct gate *gate, const struct frame *frame, struct launch_end ahead, struct launch_end end)
+/* The length of a launch is learnt now and then. */
+static void learn(struct gate *gate, const struct frame *frame, struct launch_end end)
 {
-	window_follow(gate, window_length_of(frame->cookie), place_of(frame), ahead, end, frame->launched_ns);
+	struct length *length = length_of(frame);
+	uint64_t ticket = frame->ticket != 0 ? frame->ticket : window_follow(gate, length, end);
+
+	in_flight_learn(&gate->in_flight, ticket, length, frame->front, frame->launched_ns);
 }
 
 void gate_submits(struct launch *launch, struct launch_end end)
@@ -223,23 +238,19 @@ void gate_submits(struct launch *launch, struct launch_end end)
 
 	if (!gate)
 		return;
-	if (frame->ticket != 0 && end.number != 0) {
-		in_flight_tell(&gate->in_flight, frame->ticket, end);
-		frame->ticket = 0;
-	}
-	bool waits = frame->is_noted && !frame->has_more, is_followed = !waits && frame->launched_ns != 0;
+	bool waits = frame->is_noted && !frame->has_more, is_due = !waits && frame->launched_ns != 0;
 
-	if (end.number != 0 && (frame->is_noted || is_followed) && gate_lock(gate)) {
-		gate->open |= frame->is_noted ? frame->open : 0;
+	if ((waits || is_due) && gate_lock(gate)) {
 		if (waits)
 			window_move(gate, end);
-		else if (is_followed)
-			follow(gate, frame, frame->front, end);
+		else
+			learn(gate, frame, end);
 		gate_unlock(gate);
 	}
+	if (frame->ticket != 0)
+		in_flight_tell(&gate->in_flight, frame->ticket, end);
+	frame->ticket = 0;
 }
-
-static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 /* The end of a launch, where the end was not told. A captured launch becomes a node of a graph. */
 static struct launch_end end_of(const struct call *call)
@@ -256,20 +267,21 @@ static struct launch_end end_of(const struct call *call)
 static void end(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct gate *gate = gate_of(frame, call->context);
+	struct gate *gate = frame->gate; /* since the begin */
 
 	if (!gate)
 		return;
-	if (frame->ticket != 0)
-		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
 	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
-		follow(gate, frame, none, until_idle);
+		frame->front = none;
+		learn(gate, frame, until_idle);
 		gate_unlock(gate);
 	}
+	if (frame->ticket != 0)
+		in_flight_tell(&gate->in_flight, frame->ticket, end_of(call));
 	if (frame->moves_since != 0)
 		graph_has_moved(call);
 	if (frame->is_entering)
-		atomic_fetch_sub(&gate->entering, 1);
+		atomic_fetch_sub(&gate_state.entering, 1);
 	frame->has_more = frame->is_entering = false;
 	frame->ticket = frame->cookie = frame->launched_ns = 0;
 	if (frame->is_cancellable)
@@ -284,16 +296,6 @@ void gate_call_ended(const struct call *call)
 	if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
 		end(call);
 	errno = saved;
-}
-
-void gate_synchronized(const struct call *call)
-{
-	struct gate *gate = call->context ? gate_of(call->frame, call->context) : NULL;
-
-	if (gate && atomic_load_explicit(&gate->samples.count, memory_order_relaxed) > 0 && gate_lock(gate)) {
-		window_learn(gate);
-		gate_unlock(gate);
-	}
 }
 
 void gate_after_fork(void)

@@ -9,14 +9,11 @@
  * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
  * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
  */
-#ifndef NVTASKSET_TIME_GATE_GATE_H
-#define NVTASKSET_TIME_GATE_GATE_H
+#pragma once
 
-#include "driver/calls.h"
 #include "driver/hook.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 /* Calls are announced, since the first higher claim or quota; for ever. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
@@ -33,9 +30,4 @@ void gate_call_ended(const struct call *call);
 /* The launch of this thread's call is in the pushbuffer, and the GPU has not been told. `end`: of the launch. */
 void gate_submits(struct launch *launch, struct launch_end end);
 
-/* A call has waited for work on a GPU: the gate sees which launches have ended, and learns their lengths. */
-void gate_synchronized(const struct call *call);
-
 void gate_after_fork(void);
-
-#endif

@@ -2,18 +2,11 @@
  * The gate's state: of the process, and of each GPU. Threads of the program use the state of a GPU under a lock. No
  * thread waits for the lock: without the lock, a launch is not wide.
  */
-#ifndef NVTASKSET_TIME_GATE_GATES_H
-#define NVTASKSET_TIME_GATE_GATES_H
+#pragma once
 
 #include "claims.h"
 #include "gpu/qmd.h"
 #include "in_flight.h"
-#include "samples.h"
-#include "time/rules/lending.h"
-
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 struct gpu;
 
@@ -23,6 +16,7 @@ struct gate_state {
 	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
 	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: no episode */
 	atomic_uint waiting;    /* waiting threads */
+	atomic_uint entering;   /* launches that went, in calls that have not ended: perhaps not counted yet */
 	/* With work always in flight, the quota is spent then; 0: the quota is spent; UINT64_MAX: there is no quota. */
 	_Atomic uint64_t spent_at;
 	_Atomic uint64_t longest_hold;   /* for the quota */
@@ -47,16 +41,15 @@ extern struct gate_state gate_state __attribute__((visibility("hidden")));
 struct gate {
 	atomic_bool is_locked;
 	atomic_uint known;   /* GATE_*, of the claims: for threads without the lock */
-	atomic_uint entering; /* launches in calls that have not ended: perhaps not counted yet */
 	const struct gpu *gpu;
 	struct claims claims;
 	struct in_flight in_flight;
-	struct samples samples;
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
-	uint32_t open;        /* the claims with TPCs of waiting launches */
+	uint32_t open;        /* the idle claims at the last look */
 	struct gate_tpcs {    /* for launches that the claims `open` allow: no claim, and the last other answer */
-		uint32_t generation, open; /* generation: of the claims, plus 1; 0: none */
+		bool is_known;     /* since the claims changed */
+		uint32_t open;
 		struct tpcset tpcs;
 		unsigned int count; /* of the TPCs */
 		struct qmd_mask disable;
@@ -91,5 +84,3 @@ static inline void gate_unlock(struct gate *gate)
 void gates_open(const struct gpu *gpu);
 
 void gates_after_fork(void);
-
-#endif

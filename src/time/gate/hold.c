@@ -148,7 +148,7 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 	if (arrival->open != 0)
 		arrival->ticket = window_add(gate, arrival->open, arrival->ns, end);
 	else if (has_quota)
-		arrival->ticket = in_flight_add(&gate->in_flight, 0, lengths_ns(arrival->length, LENGTH_PART), end);
+		arrival->ticket = window_follow(gate, arrival->length, end);
 	if (has_quota && in_flight == 0) {
 		atomic_store(&gate_state.began, arrival->now);
 		wakeup_ring();
@@ -159,7 +159,7 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 static bool look(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate->entering), passed_ns;
+	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate_state.entering), passed_ns;
 
 	window_sweep(gate);
 	uint64_t now = process_clock_ns(), flying = gate->in_flight.added - gate->in_flight.gone;
@@ -175,7 +175,7 @@ static bool look(struct arrival *arrival)
 	arrival->is_held |= !does;
 	/* Our thread reads `together` first: a launch in there is entering, or counted. */
 	if (does && !arrival->is_captured) {
-		atomic_fetch_add(&gate->entering, 1);
+		atomic_fetch_add(&gate_state.entering, 1);
 		go(arrival, in_flight);
 	}
 	return does;
@@ -191,7 +191,7 @@ static bool try(struct arrival *arrival)
 		gate_unlock(arrival->gate);
 	} else if (arrival->must_go ||
 	           (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
-		atomic_fetch_add(&arrival->gate->entering, 1);
+		atomic_fetch_add(&gate_state.entering, 1);
 		does = true;
 	}
 	return does;

@@ -3,14 +3,9 @@
  * want TPCs; and of a program with a spent quota. The thread of the launch sleeps and looks again. Meanwhile, signals
  * are delivered.
  */
-#ifndef NVTASKSET_TIME_GATE_HOLD_H
-#define NVTASKSET_TIME_GATE_HOLD_H
+#pragma once
 
 #include "gates.h"
-#include "driver/calls.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* A launch from the entry of the call until the launch goes. */
 struct arrival {
@@ -35,5 +30,3 @@ bool hold_may_be(const struct gate *gate, int call);
 
 /* Returns when the launch may go, with `open` and `ticket`. */
 void hold_until_it_goes(struct arrival *arrival);
-
-#endif

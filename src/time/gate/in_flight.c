@@ -1,26 +1,32 @@
 #include "in_flight.h"
 
-/* An old launch of a stream may hide the ends of newer launches. So now and then a look goes through all. */
-#define STUCK 32
+#include "base/clock.h"
+#include "base/extremes.h"
+
+/* Of the launches in flight, a look goes through the oldest: launches of so many streams may run. */
+#define LOOKED_AT 16
+
+/* Both clocks drift, by less than a microsecond in so long. */
+#define PERIOD_NS UINT64_C(1000000000)
 
 static struct flying *at(struct in_flight *in_flight, uint64_t ticket)
 {
 	return &in_flight->list[ticket % IN_FLIGHT_MAX];
 }
 
-uint64_t in_flight_add(struct in_flight *in_flight, uint32_t claims, uint64_t ns, struct launch_end end)
+uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end)
 {
 	if (in_flight->added - in_flight->gone == IN_FLIGHT_MAX)
 		return 0;
 	struct flying *launch = at(in_flight, ++in_flight->added);
 
 	launch->ns = ns;
-	launch->claims = claims;
+	launch->is_wide = is_wide;
 	launch->is_gone = false;
+	launch->length = NULL;
 	in_flight->sum += ns;
+	in_flight->wide += is_wide ? ns : 0;
 	in_flight->unknown += ns == 0;
-	for (unsigned int i = 0; claims >> i != 0; i++)
-		in_flight->sums[i] += claims >> i & 1 ? ns : 0;
 	atomic_store_explicit(&launch->number, IN_FLIGHT_CALLED, memory_order_relaxed);
 	if (end.number != IN_FLIGHT_CALLED)
 		in_flight_tell(in_flight, in_flight->added, end);
@@ -37,7 +43,91 @@ void in_flight_tell(struct in_flight *in_flight, uint64_t ticket, struct launch_
 	atomic_store_explicit(&launch->number, end.number, memory_order_release);
 }
 
-bool in_flight_has_ended(struct launch_end end, bool is_idle)
+/* --- lengths ------------------------------------------------------------------------------------------------------ */
+
+void in_flight_learn(struct in_flight *in_flight, uint64_t ticket, struct length *length, struct launch_end ahead,
+                     uint64_t launched_ns)
+{
+	struct flying *launch = at(in_flight, ticket);
+
+	if (ticket == 0)
+		return;
+	launch->length = length;
+	launch->key = atomic_load_explicit(&length->key, memory_order_relaxed);
+	launch->ahead = ahead;
+	launch->launched_ns = launched_ns;
+}
+
+void in_flight_disturb(struct in_flight *in_flight)
+{
+	for (uint64_t ticket = in_flight->gone + 1; ticket <= in_flight->added; ticket++) {
+		if (at(in_flight, ticket)->is_wide)
+			at(in_flight, ticket)->length = NULL;
+	}
+}
+
+/* A cell (state/kernels/timestamps.h) has the number and the time. A later launch has a higher number. */
+static bool read_time(struct launch_end end, uint64_t *time)
+{
+	bool is_there = __atomic_load_n(&end.at[0], __ATOMIC_ACQUIRE) == end.number;
+
+	*time = __atomic_load_n(&end.at[1], __ATOMIC_ACQUIRE);
+	return is_there && __atomic_load_n(&end.at[0], __ATOMIC_RELAXED) == end.number;
+}
+
+/* An end at this time of the GPU was before now. */
+static void set_clock(struct in_flight_clock *clock, uint64_t time, uint64_t now)
+{
+	int64_t ahead = (int64_t)(time - now);
+
+	if (clock->began == 0)
+		clock->ahead[0] = clock->ahead[1] = ahead;
+	if (clock->began == 0 || now - clock->began > PERIOD_NS) {
+		clock->ahead[1] = clock->ahead[0];
+		clock->ahead[0] = ahead;
+		clock->began = now;
+	}
+	clock->ahead[0] = max_i64(clock->ahead[0], ahead);
+}
+
+static bool read_begin(const struct in_flight_clock *clock, const struct flying *launch, uint64_t *begin)
+{
+	bool is_known = true;
+
+	if (launch->ahead.number != 0)
+		is_known = read_time(launch->ahead, begin);
+	else
+		*begin = launch->launched_ns + (uint64_t)max_i64(clock->ahead[0], clock->ahead[1]);
+	return is_known;
+}
+
+/* 0 if the length is not known. */
+static uint64_t length_of(struct in_flight_clock *clock, const struct flying *launch, struct launch_end end)
+{
+	uint64_t now = process_clock_ns(), begin, time, ns = 0;
+
+	if (end.number == IN_FLIGHT_UNTIL_IDLE) {
+		ns = now - launch->launched_ns;
+	} else if (end.number != 0 && read_time(end, &time)) {
+		set_clock(clock, time, now);
+		ns = read_begin(clock, launch, &begin) && time > begin ? time - begin : 0;
+	}
+	return ns;
+}
+
+/* Returns the length of a wide launch. */
+static uint64_t learn(struct in_flight_clock *clock, const struct flying *launch, struct launch_end end)
+{
+	uint64_t ns = length_of(clock, launch, end);
+
+	if (ns > 0)
+		lengths_note(launch->length, launch->key, launch->is_wide ? LENGTH_MORE : LENGTH_PART, ns);
+	return launch->is_wide ? ns : 0;
+}
+
+/* --- ends --------------------------------------------------------------------------------------------------------- */
+
+static bool has_ended(struct launch_end end, bool is_idle)
 {
 	bool ended = end.number == 0 || (end.number == IN_FLIGHT_UNTIL_IDLE && is_idle);
 
@@ -46,65 +136,36 @@ bool in_flight_has_ended(struct launch_end end, bool is_idle)
 	return ended;
 }
 
-static bool has_ended(struct flying *launch, bool is_idle)
+/* Removes the launch if the launch has ended. */
+static void look(struct in_flight *in_flight, struct flying *launch, bool is_idle, uint64_t *longest)
 {
 	uint64_t number = atomic_load_explicit(&launch->number, memory_order_acquire);
 	uintptr_t at = atomic_load_explicit(&launch->at, memory_order_relaxed);
+	const struct launch_end end = {(const volatile uint64_t *)at, number};
 
-	return in_flight_has_ended((struct launch_end){(const volatile uint64_t *)at, number}, is_idle);
-}
-
-static void remove_ended(struct in_flight *in_flight, struct flying *launch)
-{
-	if (atomic_load_explicit(&launch->number, memory_order_relaxed) == IN_FLIGHT_UNTIL_IDLE)
+	if (launch->is_gone || !has_ended(end, is_idle))
+		return;
+	if (launch->length)
+		*longest = max_u64(*longest, learn(&in_flight->clock, launch, end));
+	if (number == IN_FLIGHT_UNTIL_IDLE)
 		atomic_fetch_sub(&in_flight->until_idle, 1);
 	launch->is_gone = true;
 	in_flight->sum -= launch->ns;
+	in_flight->wide -= launch->is_wide ? launch->ns : 0;
 	in_flight->unknown -= launch->ns == 0;
-	for (unsigned int i = 0; launch->claims >> i != 0; i++)
-		in_flight->sums[i] -= launch->claims >> i & 1 ? launch->ns : 0;
 }
 
-static void look_at_all(struct in_flight *in_flight, bool is_idle)
+uint64_t in_flight_sweep(struct in_flight *in_flight, bool is_idle)
 {
-	for (uint64_t ticket = in_flight->gone + 1; ticket <= in_flight->added; ticket++) {
-		struct flying *launch = at(in_flight, ticket);
+	uint64_t ticket = in_flight->gone, longest = 0;
+	unsigned int stay = 0;
 
-		if (!launch->is_gone && has_ended(launch, is_idle))
-			remove_ended(in_flight, launch);
+	while (stay < LOOKED_AT && ticket < in_flight->added) {
+		struct flying *launch = at(in_flight, ++ticket);
+
+		look(in_flight, launch, is_idle, &longest);
+		stay += !launch->is_gone;
+		in_flight->gone += stay == 0;
 	}
-	in_flight->stuck = 0;
-}
-
-void in_flight_sweep(struct in_flight *in_flight, bool is_idle)
-{
-	uint64_t before = in_flight->gone;
-	bool goes_on = true;
-
-	while (goes_on && in_flight->gone < in_flight->added) {
-		struct flying *oldest = at(in_flight, in_flight->gone + 1);
-
-		if (!oldest->is_gone && has_ended(oldest, is_idle))
-			remove_ended(in_flight, oldest);
-		goes_on = oldest->is_gone;
-		in_flight->gone += goes_on;
-	}
-	in_flight->stuck = in_flight->gone == before ? in_flight->stuck + 1 : 0;
-	if (in_flight->stuck >= STUCK)
-		look_at_all(in_flight, is_idle);
-}
-
-void in_flight_spread(struct in_flight *in_flight)
-{
-	uint64_t all = 0;
-
-	for (uint64_t ticket = in_flight->gone + 1; ticket <= in_flight->added; ticket++) {
-		struct flying *launch = at(in_flight, ticket);
-		bool is_wide = !launch->is_gone && launch->claims != 0;
-
-		launch->claims = is_wide ? (UINT32_C(1) << CLAIMS_MAX) - 1 : 0;
-		all += is_wide ? launch->ns : 0;
-	}
-	for (unsigned int i = 0; i < CLAIMS_MAX; i++)
-		in_flight->sums[i] = all;
+	return longest;
 }

@@ -49,14 +49,6 @@ static struct {
 
 /* --- gates ------------------------------------------------------------------------------------------------------- */
 
-/* Of the GPU with this number in keeper.work; NULL if the GPU or the gate is not known. */
-static struct gate *gate_at(unsigned int i)
-{
-	const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-
-	return gpu ? gates_of(gpu) : NULL;
-}
-
 static bool lock(struct gate *gate)
 {
 	return gate_lock_soon(gate, 10);
@@ -87,7 +79,7 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
 		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
 		uint64_t lender = gate->claims.list[i].lender;
-		bool is_used = gate->in_flight.sums[i] > 0;
+		bool is_used = gate->in_flight.wide > 0 && (gate->open >> i & 1);
 		unsigned int at = 0, tpcs = is_watched && is_used ? tpcset_count(&lent) : 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)
@@ -122,7 +114,6 @@ static bool see_gpu(const struct gpu *gpu)
 	see_borrowed(gate, stays);
 	if (!stays) {
 		window_begin_anew(gate);
-		made.generation = gate->claims.generation + 1;
 		gate->claims = made;
 		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
 		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |
@@ -139,11 +130,12 @@ static uint64_t move_windows(uint64_t now)
 	uint64_t until = UINT64_MAX;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		struct gate *gate = gate_at(i);
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
 		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
 			continue;
-		window_learn(gate);
+		window_sweep(gate);
 		bool waits = window_move(gate, (struct launch_end){.number = 0});
 
 		see_borrowed(gate, true);
@@ -154,18 +146,6 @@ static uint64_t move_windows(uint64_t now)
 }
 
 /* --- rules ------------------------------------------------------------------------------------------------------- */
-
-/* Before the report that the rules hold. */
-static void open_gates(void)
-{
-	work_look(&keeper.work, process_clock_ns());
-	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-
-		if (gpu)
-			gates_open(gpu);
-	}
-}
 
 /* A process that only lends is held nowhere, and the launches are not listened to. */
 void keeper_follow(const struct segment *segment, const struct segment_revision *revision)
@@ -180,7 +160,6 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	keeper.is_weak = false;
-	open_gates();
 	if (!keeper.has_gate)
 		atomic_store(&gate_state.is_open, false);
 }
@@ -191,7 +170,8 @@ void keeper_end(void)
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		struct gate *gate = gate_at(i);
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
 		if (gate && lock(gate)) {
 			see_borrowed(gate, false);
@@ -210,27 +190,14 @@ void keeper_after_fork(void)
 
 /* --- looking ----------------------------------------------------------------------------------------------------- */
 
-/* A launch has gone, but the call has not ended: the launch may not be counted yet. Or a waiting launch looks. */
-static bool is_launching(void)
-{
-	unsigned int entering = 0;
-
-	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		struct gate *gate = gate_at(i);
-
-		entering += gate ? atomic_load(&gate->entering) : 0;
-	}
-	return entering > 0;
-}
-
 /* Each launch that went before is still entering, or counted. */
 static void see_work(uint64_t now)
 {
 	uint64_t together = atomic_load(&gate_state.together);
-	bool is_any_launching = is_launching();
+	bool is_launching = atomic_load(&gate_state.entering) > 0;
 
 	work_look(&keeper.work, now);
-	keeper.is_active = is_any_launching;
+	keeper.is_active = is_launching;
 	keeper.wants = keeper.is_active && now < atomic_load(&gate_state.began) + COUNTED_NS;
 	keeper.is_known = keeper.work.is_counted;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
@@ -240,7 +207,7 @@ static void see_work(uint64_t now)
 		keeper.is_active = keeper.is_active || demand->wants || demand_idle_ns(demand) < ACTIVE_NS;
 		keeper.is_known = keeper.is_known && demand->is_known;
 	}
-	if (!is_any_launching && !keeper.wants)
+	if (!is_launching && !keeper.wants)
 		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
 	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;

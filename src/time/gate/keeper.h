@@ -2,8 +2,7 @@
  * The work of our thread for the gate (gate.h): tells the board what the process claims, lends and borrows; sees other
  * programs; counts the used quota; and ends all waits once MPS has gone. For our thread alone.
  */
-#ifndef NVTASKSET_TIME_GATE_KEEPER_H
-#define NVTASKSET_TIME_GATE_KEEPER_H
+#pragma once
 
 #include "state/segment/segment.h"
 
@@ -17,5 +16,3 @@ uint64_t keeper_look(uint64_t now, bool *is_idle);
 enum segment_time_state keeper_state(void);
 
 void keeper_after_fork(void);
-
-#endif

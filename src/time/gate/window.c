@@ -24,14 +24,7 @@
 bool window_is_idle(const struct gate *gate)
 {
 	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 &&
-	       atomic_load(&gate->entering) == 0;
-}
-
-void window_sweep(struct gate *gate)
-{
-	bool matters = atomic_load_explicit(&gate->in_flight.until_idle, memory_order_relaxed) > 0;
-
-	in_flight_sweep(&gate->in_flight, matters && window_is_idle(gate));
+	       atomic_load(&gate_state.entering) == 0;
 }
 
 static uint64_t longest_limit(const struct gate *gate)
@@ -43,30 +36,21 @@ static uint64_t longest_limit(const struct gate *gate)
 	return limit_ns;
 }
 
+void window_sweep(struct gate *gate)
+{
+	bool matters = atomic_load_explicit(&gate->in_flight.until_idle, memory_order_relaxed) > 0;
+	uint64_t longest = in_flight_sweep(&gate->in_flight, matters && window_is_idle(gate));
+
+	if (longest > 0 && gate->claims.count > 0 && longest > longest_limit(gate))
+		atomic_fetch_add(&gate_state.overruns, 1);
+}
+
 /* Odd, since the call and the walk often ask in turn. */
 #define DUE_EACH 5
 
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place)
 {
 	return lengths_ns(length, place) == 0 || gate->follows++ % DUE_EACH == 0;
-}
-
-void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
-                   struct launch_end end, uint64_t launched_ns)
-{
-	uint64_t key = atomic_load_explicit(&length->key, memory_order_relaxed);
-
-	samples_add(&gate->samples, &(struct sample){length, key, place, end, ahead, launched_ns});
-}
-
-void window_learn(struct gate *gate)
-{
-	uint64_t limit_ns = longest_limit(gate);
-
-	window_sweep(gate);
-	if (gate->samples.count > 0 &&
-	    samples_look(&gate->samples, window_is_idle(gate), process_clock_ns()) > limit_ns && limit_ns > 0)
-		atomic_fetch_add(&gate_state.overruns, 1);
 }
 
 /* While all claims are at rest, the clock was not read. */
@@ -84,7 +68,7 @@ uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, 
 	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
 		const struct claim *it = &gate->claims.list[i];
 		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers * part);
-		bool fits = idle->ns[i] > 0 && gate->in_flight.sums[i] + ns <= window_ns;
+		bool fits = idle->ns[i] > 0 && gate->in_flight.wide + ns <= window_ns;
 
 		allowed |= (uint32_t)fits << i;
 	}
@@ -95,13 +79,13 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 {
 	struct gate_tpcs *answer = open != 0 ? &gate->wide : &gate->part;
 
-	if (answer->open != open || answer->generation != gate->claims.generation + 1) {
+	if (answer->open != open || !answer->is_known) {
 		struct tpcset all = topology_all(gate->gpu->topology), tpcs = claims_tpcs(&gate->claims, open);
 
 		answer->tpcs = tpcset_and(&tpcs, &all);
 		answer->count = tpcset_count(&answer->tpcs);
 		topology_disable_mask(gate->gpu->topology, &answer->tpcs, answer->disable.words, QMD_MASK_BITS);
-		answer->generation = gate->claims.generation + 1;
+		answer->is_known = true;
 		answer->open = open;
 	}
 	return answer;
@@ -128,9 +112,14 @@ bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns)
 	return ns > limit_ns;
 }
 
+uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end)
+{
+	return in_flight_add(&gate->in_flight, false, lengths_ns(length, LENGTH_PART), end);
+}
+
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
 {
-	uint64_t ticket = in_flight_add(&gate->in_flight, open, ns, end);
+	uint64_t ticket = in_flight_add(&gate->in_flight, true, ns, end);
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
@@ -142,33 +131,16 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* From below: the number of the length, the GPU, enum window_kind, the edits at the launch. No cookie is 0. */
-#define LENGTH_BITS 13
-#define GPU_BITS 8
-#define EDITS_BITS 39
-#define COOKIE_GPU(cookie) ((unsigned int)((cookie) >> LENGTH_BITS) & ((1u << GPU_BITS) - 1))
-#define KINDS_SHIFT (LENGTH_BITS + GPU_BITS)
-#define COOKIE_IS(cookie, kind) ((cookie) >> KINDS_SHIFT & (kind))
-#define EDITS_SHIFT (KINDS_SHIFT + 3)
-#define COOKIE_EDITS (((UINT64_C(1) << EDITS_BITS) - 1) << EDITS_SHIFT)
-#define COOKIE_BIT (UINT64_C(1) << 63)
+_Static_assert(LENGTHS <= 1 << 13 && GPUS_MAX <= 1 << 8, "the cookie has room for both");
 
-_Static_assert(LENGTHS <= 1 << LENGTH_BITS && GPUS_MAX <= 1 << GPU_BITS, "the cookie has room for both");
-
-static uint64_t edits_now(void)
+static union window_cookie cookie_of(uint64_t word)
 {
-	return epoch_of_edits() << EDITS_SHIFT & COOKIE_EDITS;
+	return (union window_cookie){.word = word};
 }
 
-uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds)
+static struct length *length_of(const struct queued *launch)
 {
-	return lengths_number(length) | (uint64_t)gate->gpu->number << LENGTH_BITS | (uint64_t)kinds << KINDS_SHIFT |
-	       edits_now() | COOKIE_BIT;
-}
-
-struct length *window_length_of(uint64_t cookie)
-{
-	return lengths_at((unsigned int)cookie % (1u << LENGTH_BITS));
+	return lengths_at(cookie_of(launch->cookie).length);
 }
 
 struct move {
@@ -195,7 +167,7 @@ static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_ma
 
 	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
 		disable->words[i] = launch->noted.words[i];
-		if (COOKIE_IS(launch->cookie, WINDOW_WIDE))
+		if (cookie_of(launch->cookie).is_wide)
 			disable->words[i] |= part->words[i] & gate->gpu->present.words[i];
 		has_some |= (~disable->words[i] & gate->gpu->present.words[i]) != 0;
 	}
@@ -220,29 +192,37 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 		disable->words[i] &= wide->disable.words[i];
 }
 
-static void follow(struct gate *gate, const struct queued *launch, enum length_place place)
+static void learn(struct gate *gate, const struct queued *launch, uint64_t ticket)
 {
-	struct length *length = window_length_of(launch->cookie);
+	if (launch->ahead > 0)
+		in_flight_learn(&gate->in_flight, ticket, length_of(launch), launch->front, 0);
+}
 
-	if (launch->ahead > 0 && window_is_due(gate, length, place))
-		window_follow(gate, length, place, launch->front, launch->end, 0);
+/* The launch stays in the own part. */
+static void leave(struct gate *gate, const struct queued *launch)
+{
+	struct length *length = length_of(launch);
+
+	if (window_is_due(gate, length, LENGTH_PART))
+		learn(gate, launch, window_follow(gate, length, launch->end));
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct gate *gate = move->gate;
-	struct length *length = window_length_of(launch->cookie);
+	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = window_allows(gate, &move->idle, ns);
+	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
 	enum queue_answer answer = QUEUE_STOP;
 
-	if (open != 0 && window_add(gate, open, ns, launch->end) != 0) {
-		gate->open |= open;
+	if (ticket != 0) {
 		widen(gate, launch, open, disable);
-		follow(gate, launch, LENGTH_MORE);
+		if (window_is_due(gate, length, LENGTH_MORE))
+			learn(gate, launch, ticket);
 		answer = QUEUE_CHANGE;
 	} else if (ns == 0 ? launch->ahead <= NEAR : window_refuses(gate, length, ns)) {
-		follow(gate, launch, LENGTH_PART);
+		leave(gate, launch);
 		answer = QUEUE_LEAVE;
 	}
 	return answer;
@@ -251,22 +231,23 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 /* A launch behind other work than launches may wait for any time. */
 static bool is_blocked(const struct move *move, const struct queued *launch)
 {
-	bool is_elsewhere = launch->cookie != 0 && COOKIE_GPU(launch->cookie) != move->gate->gpu->number;
+	bool is_elsewhere = launch->cookie != 0 && cookie_of(launch->cookie).gpu != move->gate->gpu->number;
 
-	return is_elsewhere || COOKIE_IS(launch->front_cookie, WINDOW_WAITS);
+	return is_elsewhere || cookie_of(launch->front_cookie).waits;
 }
 
 static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool can_be_wide = !COOKIE_IS(launch->cookie, WINDOW_STAYS) && (launch->cookie & COOKIE_EDITS) == edits_now();
+	union window_cookie cookie = {.word = launch->cookie}, now = {.edits = epoch_of_edits()};
+	bool can_be_wide = !cookie.stays && cookie.edits == now.edits;
 	enum queue_answer answer = QUEUE_LEAVE;
 
 	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
 		if (!is_wide(move->gate, launch))
-			follow(move->gate, launch, LENGTH_PART);
+			leave(move->gate, launch);
 	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
@@ -279,16 +260,27 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 static enum queue_answer make_narrow(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool is_of_gpu = launch->cookie == 0 || COOKIE_GPU(launch->cookie) == move->gate->gpu->number;
+	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
 	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
 	    narrow(move->gate, launch, disable)) {
 		move->recalled_ns +=
-		        window_length(move->gate, window_length_of(launch->cookie), move->gate->open);
+		        window_length(move->gate, length_of(launch), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
 	return answer;
+}
+
+uint64_t window_begin_anew(struct gate *gate)
+{
+	struct move move = {.gate = gate};
+
+	queue_walk(true, make_narrow, &move);
+	in_flight_disturb(&gate->in_flight);
+	gate->open = 0;
+	gate->part.is_known = gate->wide.is_known = false;
+	return move.recalled_ns;
 }
 
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event)
@@ -301,21 +293,15 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 /* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
-	struct move move = {.gate = gate};
-	uint64_t left_ns = 0, now = process_clock_ns();
+	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide, recalled_ns = window_begin_anew(gate);
 
-	for (unsigned int i = 0; back >> i != 0; i++)
-		left_ns = max_u64(left_ns, back >> i & 1 ? gate->in_flight.sums[i] : 0);
-	queue_walk(true, make_narrow, &move);
-	left_ns -= min_u64(left_ns, move.recalled_ns);
+	left_ns -= min_u64(left_ns, recalled_ns);
 	lending_kept_waiting(&gate->debt, now, left_ns);
 	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
 		if (back >> i & 1)
 			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
 			                                            .end_ns = now + left_ns});
 	}
-	samples_drop_more(&gate->samples);
-	gate->open = 0;
 }
 
 void window_look(struct gate *gate, struct claims_idle *idle)
@@ -323,6 +309,7 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 	claims_look(&gate->claims, idle);
 	if (gate->open & ~idle->open)
 		call_back(gate, gate->open & ~idle->open);
+	gate->open = idle->open;
 }
 
 bool window_move(struct gate *gate, struct launch_end newest)
@@ -332,14 +319,4 @@ bool window_move(struct gate *gate, struct launch_end newest)
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
 	return move.waits;
-}
-
-void window_begin_anew(struct gate *gate)
-{
-	struct move move = {.gate = gate};
-
-	queue_walk(true, make_narrow, &move);
-	in_flight_spread(&gate->in_flight);
-	samples_drop_more(&gate->samples);
-	gate->open = 0;
 }

@@ -4,14 +4,10 @@
  * as soon as all launches ahead in the queue have been decided about and the launch fits into the window, or when a
  * claim comes back. Under the lock of the gate.
  */
-#ifndef NVTASKSET_TIME_GATE_WINDOW_H
-#define NVTASKSET_TIME_GATE_WINDOW_H
+#pragma once
 
 #include "gates.h"
 #include "state/segment/events.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
@@ -19,16 +15,14 @@ bool window_is_idle(const struct gate *gate);
 /* Looks for idle claims. When a claim came back, waiting launches leave the TPCs of the claim. */
 void window_look(struct gate *gate, struct claims_idle *idle);
 
-/* Removes ended launches from the window; and learns their lengths. */
+/* Removes ended launches from the window, and learns lengths. */
 void window_sweep(struct gate *gate);
-void window_learn(struct gate *gate);
 
 /* Whether to learn the length of a launch: now and then, and always while the length is unknown. */
 bool window_is_due(struct gate *gate, const struct length *length, enum length_place place);
 
-/* Learns the length at the end of a launch (samples.h). */
-void window_follow(struct gate *gate, struct length *length, enum length_place place, struct launch_end ahead,
-                   struct launch_end end, uint64_t launched_ns);
+/* The length of a launch in the own part will be learnt. Returns a ticket, as window_add. */
+uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end);
 
 /* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
@@ -44,23 +38,26 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
-/* The cookie of a noted launch (driver/pushbuffer/queue.h). */
-enum window_kind {
-	WINDOW_STAYS = 1, /* the launch is never wide */
-	WINDOW_WAITS = 2, /* no launch behind becomes wide before the launch has ended */
-	WINDOW_WIDE = 4,  /* the launch was wide from the begin on */
+/* The cookie of a noted launch (driver/pushbuffer/queue.h). No cookie is 0. */
+union window_cookie {
+	uint64_t word;
+	struct {
+		uint64_t is_there : 1;
+		uint64_t length : 13; /* the number */
+		uint64_t gpu : 8;     /* likewise */
+		uint64_t stays : 1;   /* the launch is never wide */
+		uint64_t waits : 1;   /* no launch behind becomes wide before the launch has ended */
+		uint64_t is_wide : 1; /* the launch was wide from the begin on */
+		uint64_t edits : 39;  /* the number of edits at the launch */
+	};
 };
-uint64_t window_cookie(const struct gate *gate, const struct length *length, unsigned int kinds);
-struct length *window_length_of(uint64_t cookie);
 
 /* Tells a watcher an event of the GPU and the claim. */
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
-/* The claims are about to change: waiting launches leave the TPCs of all claims. */
-void window_begin_anew(struct gate *gate);
+/* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
+uint64_t window_begin_anew(struct gate *gate);
 
 /* Decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not been
  * told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
 bool window_move(struct gate *gate, struct launch_end newest);
-
-#endif

@@ -10,8 +10,7 @@
  *   debt     A borrower adds up how long wide launches kept claims waiting. Beyond a fiftieth of the time, W is halved
  *            for a while.
  */
-#ifndef NVTASKSET_TIME_RULES_LENDING_H
-#define NVTASKSET_TIME_RULES_LENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ static inline bool lending_is_halved(const struct lending_debt *debt, uint64_t n
 #define LENDING_ROW_NS UINT64_C(50000) /* launches of a higher priority in a row are no further apart */
 #define LENDING_EPISODE_NS UINT64_C(100000000) /* the longest wait: then all programs go */
 #define LENDING_FREE_NS UINT64_C(10000000)     /* the time for which all programs go */
-
-#endif

@@ -15,13 +15,9 @@
  * No program waits for ever: at the begin of each PRIORITY_PERIOD_NS of the common clock, all suspended programs have
  * a common turn, with a slice for each program with work. A program that splits into several has no more of the turn.
  */
-#ifndef NVTASKSET_TIME_RULES_PRIORITY_H
-#define NVTASKSET_TIME_RULES_PRIORITY_H
+#pragma once
 
 #include "rivals.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #define PRIORITY_SLICE_US 20
 #define PRIORITY_SLICE_SHARED_US 1000               /* beside programs of no higher priority */
@@ -52,5 +48,3 @@ struct priority_verdict {
 /* `wants`: the program has work in flight. */
 struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
                                      const struct suspension *suspension, const struct rivals *rivals);
-
-#endif

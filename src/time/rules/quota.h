@@ -6,14 +6,10 @@
  * (state/group/budget.h) for all members of a group: the members are suspended when the group has used up the budget,
  * and resumed in a later period. An unused rest lapses. An overdraft is taken off the next periods.
  */
-#ifndef NVTASKSET_TIME_RULES_QUOTA_H
-#define NVTASKSET_TIME_RULES_QUOTA_H
+#pragma once
 
 #include "rivals.h"
 #include "state/group/budget.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Members are of quota.c; other files only read the first part. */
 struct quota {
@@ -52,5 +48,3 @@ bool quota_has_room(uint64_t spent_at, uint64_t now, uint64_t in_flight, uint64_
 /* The longest time, in ns, for which a launch is held back: the longest debt and one period; or one period if the
  * quota is weak, since kernels of NCCL or cooperative kernels were in flight when the quota was spent. */
 uint64_t quota_longest_hold(const struct quota *quota, bool is_weak);
-
-#endif

@@ -1,7 +1,6 @@
 /* The result of a look, for the rules: the program, and programs on one GPU with a claim to time. Times are ns of
  * process_clock_ns. */
-#ifndef NVTASKSET_TIME_RULES_RIVALS_H
-#define NVTASKSET_TIME_RULES_RIVALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct rivals {
 };
 
 static const struct rivals rivals_none = {.least_served_ns = UINT64_MAX, .higher_idle_ns = UINT64_MAX};
-
-#endif

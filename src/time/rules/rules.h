@@ -7,17 +7,12 @@
  *
  * Pure: the caller gives the time, in ns of process_clock_ns. The rules do not know the means (turns/).
  */
-#ifndef NVTASKSET_TIME_RULES_RULES_H
-#define NVTASKSET_TIME_RULES_RULES_H
+#pragma once
 
 #include "priority.h"
 #include "quota.h"
-#include "rivals.h"
 #include "state/revisions.h"
 #include "weight.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #define RULES_BOUND_NS UINT64_C(100000000)
 #define RULES_BACK_NS UINT64_C(10000000)
@@ -54,5 +49,3 @@ bool rules_take_part(const struct rules *rules);
 
 struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct rules_view *view,
                                const struct suspension *suspension, const struct rivals *rivals);
-
-#endif

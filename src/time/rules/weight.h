@@ -14,14 +14,11 @@
  *
  * While no program pauses, each runs for longer at once: less time is lost by changes.
  */
-#ifndef NVTASKSET_TIME_RULES_WEIGHT_H
-#define NVTASKSET_TIME_RULES_WEIGHT_H
+#pragma once
 
 #include "rivals.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 /* In the program's own time on the GPU. More than five slices, since the order of slices is chance. A slice costs a
  * change where a program always has company; a program that is mostly alone has few changes. */
@@ -56,5 +53,3 @@ struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const stru
 
 /* The served time, for peers to read; 0: no peer was met yet. */
 uint64_t weight_served(const struct weight *weight);
-
-#endif
