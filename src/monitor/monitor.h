@@ -11,8 +11,7 @@
  *
  * An unknown number is not 0: see is_time_known.
  */
-#ifndef NVTASKSET_MONITOR_MONITOR_H
-#define NVTASKSET_MONITOR_MONITOR_H
+#pragma once
 
 #include "base/error.h"
 #include "monitor/estimate/times.h"
@@ -141,5 +140,3 @@ void loans_add(struct loans *loans, const struct monitor_times *times);
 uint64_t loans_wait(const struct loans *loans, const struct loan_launch *lender);
 
 struct loan_launch loans_launch(const struct monitor_gpu *gpu, const struct times_interval *kernel);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Only for these files. A monitor is for one thread at a time.
  */
-#ifndef NVTASKSET_MONITOR_PARTS_H
-#define NVTASKSET_MONITOR_PARTS_H
+#pragma once
 
 #include "monitor.h"
 #include "monitor/estimate/graph_times.h"
@@ -173,5 +172,3 @@ void monitor_graphs_launched(struct monitor *monitor, const struct watched_event
 void monitor_graphs_before(struct monitor *monitor, const struct watched_event *event, struct times_kernel *kernel);
 
 void monitor_graphs_take(struct monitor *monitor, struct watched_ring *ring);
-
-#endif

@@ -1,6 +1,5 @@
 /* The memory of a segment, as mapped by owners and editors. */
-#ifndef NVTASKSET_STATE_SEGMENT_LAYOUT_H
-#define NVTASKSET_STATE_SEGMENT_LAYOUT_H
+#pragma once
 
 #include "base/memfd_find.h"
 #include "segment.h"
@@ -151,5 +150,3 @@ enum segment_kind segment_kind_for(const struct segment_header *header, struct i
 
 /* Maps a segment, also after the owner has left. Takes `file` over: the segment has `file`, or `file` is closed. */
 enum segment_state segment_map_found(struct segment *segment, int file, struct error *error);
-
-#endif
