@@ -57,10 +57,14 @@ TEST(a_clock_of_before)
 
 TEST(window)
 {
-	assert_each(lending_window_ns(0, 2 * MS, 1), 0, lending_window_ns(MS, 2 * MS, 1), MS / 2);
-	assert_each(lending_window_ns(4 * MS, 2 * MS, 1), 2 * MS, lending_window_ns(900 * MS, 2 * MS, 1), 2 * MS);
+	/* The gaps between short kernels lend nothing. */
+	assert_each(lending_window_ns(0, 2 * MS, 1), 0, lending_window_ns(MS / 4, 2 * MS, 1), 0);
+	assert_each(lending_window_ns(MS / 4 + 2, 2 * MS, 1), 1, lending_window_ns(MS, 2 * MS, 1), MS * 3 / 8);
+	assert_int_equal(lending_window_ns(lending_rest_ns(2 * MS), 2 * MS, 1), 2 * MS);
+	assert_int_equal(lending_window_ns(900 * MS, 2 * MS, 1), 2 * MS);
+	assert_each(lending_first_ns(MS), MS / 8, lending_first_ns(900 * MS), MS / 4);
 	/* All borrowers together have no more than one. */
-	assert_each(lending_window_ns(MS, 2 * MS, 2), MS / 4, lending_window_ns(900 * MS, 2 * MS, 4), MS / 2);
+	assert_each(lending_window_ns(MS, 2 * MS, 2), MS * 3 / 16, lending_window_ns(900 * MS, 2 * MS, 4), MS / 2);
 }
 
 /* With a quarter on top. */

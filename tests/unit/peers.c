@@ -505,10 +505,10 @@ TEST(idle_for_long_enough)
 	assert_each(idle.open, 0, idle.now != 0, true);
 	clock_pause_us(700);
 	claims_look(&claims, &idle);
-	assert_true(idle.ns[0] >= LENDING_IDLE_PART * 300000);
+	assert_true(idle.ns[0] >= lending_rest_ns(300000));
 	/* From here on the claim is at rest: no look reads the clock. */
 	claims_look(&claims, &idle);
-	assert_each(idle.ns[0], LENDING_IDLE_PART * 300000, idle.now, 0, idle.open, 1);
+	assert_each(idle.ns[0], lending_rest_ns(300000), idle.now, 0, idle.open, 1);
 	launch(&one);
 	end(&one);
 	claims_look(&claims, &idle);

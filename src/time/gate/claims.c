@@ -189,7 +189,7 @@ static uint64_t look_at_pool(const struct claim *it, struct lending_claim *seen,
 	bool is_busy = atomic_load(&it->pooled->wants) || atomic_load(&it->pooled->is_unknown) ||
 	               !pool_is_fresh(*now, late_ns);
 
-	return lending_idle_ns(seen, moves, is_busy, *now, LENDING_IDLE_PART * it->limit_ns);
+	return lending_idle_ns(seen, moves, is_busy, *now, lending_rest_ns(it->limit_ns));
 }
 
 static bool wants(const struct claim *it)
@@ -201,7 +201,7 @@ static bool wants(const struct claim *it)
 /* A launch is in `launches`, or is seen in flight; or the next look finds a different number. */
 static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_t *now)
 {
-	uint64_t long_ns = LENDING_IDLE_PART * it->limit_ns;
+	uint64_t long_ns = lending_rest_ns(it->limit_ns);
 
 	if (it->is_unknown)
 		return it->is_open ? long_ns : 0;

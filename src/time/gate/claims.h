@@ -54,8 +54,8 @@ bool claims_are_equal(const struct claims *one, const struct claims *other);
 /* Finds the places where this process counts on the GPU; `is_known`: exactly. */
 void claims_see_own(struct claims *made, struct pci_address pci, bool is_known);
 
-/* For each claim, the time for which the claim has been idle; 0: the claim wants. At most LENDING_IDLE_PART times the
- * limit. */
+/* For each claim, the time for which the claim has been idle; 0: the claim wants. At most
+ * lending_rest_ns of the limit. */
 struct claims_idle {
 	uint64_t now;            /* 0: all are at rest, and the clock was not read */
 	uint32_t open;           /* a bit for each idle claim */

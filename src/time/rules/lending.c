@@ -24,7 +24,9 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 
 uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers)
 {
-	return min_u64(idle_ns / LENDING_IDLE_PART, limit_ns) / borrowers;
+	uint64_t first_ns = lending_first_ns(limit_ns), lends_ns = idle_ns > first_ns ? idle_ns - first_ns : 0;
+
+	return min_u64(lends_ns / LENDING_IDLE_PART, limit_ns) / borrowers;
 }
 
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more)

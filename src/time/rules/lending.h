@@ -5,8 +5,9 @@
  *            a lender's is always higher than a borrower's. A claim wants from the announcement of a launch to the end.
  *   wide     While a higher claim is idle, launches of a second program may use the TPCs: these launches are wide. A
  *            launch is wide from the write of the mask to the end of the launch, also after it was made narrow again.
- *   window   The unended wide launches of a borrower last W/n at most: W is half of the claim's idle time, LIMIT at
- *            most; n borrowers had work of late. So a returning claim waits no longer, and short pauses lend little.
+ *   window   The unended wide launches of a borrower last W/n at most: W is half of the claim's idle time beyond
+ *            0.25 ms, and LIMIT at most; n borrowers had work of late. So a returning claim waits no longer, and a
+ *            program between two short kernels lends nothing: half of each gap would add up.
  *   debt     A borrower adds up how long wide launches kept claims waiting. Beyond a fiftieth of the time, W is halved
  *            for a while.
  */
@@ -37,7 +38,19 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 
 /* --- window ------------------------------------------------------------------------------------------------------ */
 
-#define LENDING_IDLE_PART 2 /* of the idle time of the claim */
+#define LENDING_IDLE_PART 2 /* of the idle time of the claim, without the first time */
+
+/* So long an idle claim lends nothing: 0.25 ms, or less where LIMIT is less than 2 ms. */
+static inline uint64_t lending_first_ns(uint64_t limit_ns)
+{
+	return limit_ns / 8 < 250000 ? limit_ns / 8 : 250000;
+}
+
+/* After so long without work, a claim lends LIMIT. */
+static inline uint64_t lending_rest_ns(uint64_t limit_ns)
+{
+	return lending_first_ns(limit_ns) + LENDING_IDLE_PART * limit_ns;
+}
 
 /* W/n. */
 uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers);
