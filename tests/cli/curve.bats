@@ -77,6 +77,13 @@ is_text_of_these_jobs() {
 	nvtaskset -l --json | jq -e '.processes | all(.command | contains("--neighbour") | not)'
 }
 
+@test "no neighbour on another GPU, where CUDA hides the program's" {
+	own_gpus h200-x2
+	start_jobs -t -G 0:0-39
+	CUDA_VISIBLE_DEVICES=1 refuses "--beside: CUDA hides GPU $GPU from a neighbour (CUDA_VISIBLE_DEVICES)" \
+		nvtaskset curve --mps off --beside compute "$PROGRAM"
+}
+
 @test "the partition is given back, also where the command is killed" {
 	start_jobs -t 0-39
 	for signal in INT TERM KILL; do

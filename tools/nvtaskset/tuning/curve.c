@@ -161,6 +161,9 @@ static int measure(struct study *study, struct error *error)
 
 	if (!study->neighbour)
 		return measure_sizes(study, &study->curve, error);
+	if (gpus_number(study->space.gpu, &study->space.list) < 0)
+		return error_set(error, "--beside: CUDA hides GPU %s from a neighbour (CUDA_VISIBLE_DEVICES)",
+		                 study->space.name);
 	study->neighbour_tpcs = programs_space_count(&study->space) / NEIGHBOUR_PART;
 	if (study->neighbour_tpcs == 0)
 		return error_set(error, "--beside: too few TPCs are free for a neighbour");
