@@ -11,16 +11,17 @@
  *     use the whole GPU although there is a mask for all kernels, disable a TPC that does not exist.
  *
  * A kernel obeys one mask: the mask for the thread's next launch, or else the stream's mask, or else the mask for all
- * kernels. The partition of the process (nvtaskset SET COMMAND, nvtaskset -p) limits all masks: a kernel uses the TPCs
- * enabled by both, or the partition if there are none. Restrictions of green contexts apply as well.
+ * kernels. The partition of the process (nvtaskset SET COMMAND, nvtaskset -p) limits each mask: a kernel uses the TPCs
+ * that mask and partition both enable. Without a TPC in both, the kernel uses the whole partition. Restrictions of
+ * green contexts apply as well.
  *
  * A kernel obeys the masks at its launch. Kernels in CUDA graphs obey the mask for all kernels; after a change, from
  * the next launch of the graph on. Masks of streams and for the next launch do not apply to graphs. If the blocks of a
  * launch must run at once (cooperative launches and clusters) and do not fit, the launch gets the smallest superset
  * with room for the blocks.
  *
- * Functions return 0 or an errno number; functions without a result in the original can be called in the same way. If
- * masks have no effect, a line on standard error says why, once. All functions can be called from any thread.
+ * Unless noted, functions return 0 or an errno number. (In the original library, some return nothing.) If masks have no
+ * effect, a line on standard error says why, once. All functions can be called from any thread.
  */
 #ifndef LIBSMCTRL_H
 #define LIBSMCTRL_H
@@ -60,8 +61,8 @@ int libsmctrl_get_tpc_info(uint32_t *num_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *num_tpcs, int cuda_dev);
 
 /* The GPCs with TPCs, in the order of numbers. In each element, the bits of the GPC's TPCs are set: ~(*tpcs_for_gpc)[0]
- * is the mask that leaves only the first GPC. The array belongs to the library. ENODEV as above; ENOENT if the GPCs are
- * not known; ERANGE if a TPC's number is too large for the 64-bit form. */
+ * is the mask that leaves only the first GPC. The array belongs to the library, and stays valid. ENODEV as above;
+ * ENOENT if the GPCs are not known; ERANGE if a TPC's number is too large for the 64-bit form. */
 int libsmctrl_get_gpc_info(uint32_t *num_enabled_gpcs, uint64_t **tpcs_for_gpc, int dev);
 int libsmctrl_get_gpc_info_ext(uint32_t *num_enabled_gpcs, uint128_t **tpcs_for_gpc, int dev);
 
@@ -69,8 +70,8 @@ int libsmctrl_get_gpc_info_ext(uint32_t *num_enabled_gpcs, uint128_t **tpcs_for_
  * to `high_exclusive` - 1; otherwise -1. With `echo`, prints where the kernel ran. */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
-/* Optional: the first call of any function makes the library ready. init returns 0, and is_init true, if masks have an
- * effect. */
+/* Optional: the first call of any function makes the library ready. If masks have an effect, init returns 0, and
+ * is_init 1; otherwise is_init returns 0. */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);
 int libsmctrl_is_init(void);

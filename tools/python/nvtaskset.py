@@ -410,8 +410,8 @@ in which those of the same priority share the time; None: never given, which cou
 
 
 Memory = collections.namedtuple("Memory", "limit used together")
-Memory.__doc__ = """Bytes of one GPU. limit: at most so many; None: no limit. used: by the process; 0 of a group.
-together: by all with the same limit."""
+Memory.__doc__ = """Bytes of one GPU. limit: at most so many; None: no limit. used: in use by the process; 0 for a
+group. together: in use by all processes that share the limit."""
 
 
 def _use_of(given):
@@ -514,8 +514,8 @@ class _Changeable(_Handle):
 
     @property
     def lend(self):
-        """For how many seconds it may wait for its TPCs, which others may use while it is idle, of clients of MPS; None: they may
-        not. Can be assigned."""
+        """A client of MPS lends its TPCs while it is idle: for how many seconds a launch may then wait for them; None:
+        it lends nothing. Can be assigned."""
         return self._read(_Lending, "lending").lend_us / 1e6 or None
 
     @lend.setter
@@ -528,7 +528,8 @@ class _Changeable(_Handle):
 
     @property
     def borrow(self):
-        """The Set of TPCs of which it may use what others lend, of clients of MPS; None: it borrows nothing. Can be assigned."""
+        """The Set of TPCs that a client of MPS may use while others lend them; None: it borrows nothing. Can be
+        assigned; an empty Set is an error."""
         lending = self._read(_Lending, "lending")
         return Set(lending.borrow) if lending.borrows else None
 
@@ -697,7 +698,8 @@ def partitions():
 Times = collections.namedtuple("Times", "elapsed_ns span_ns busy_ns tpc_ns error_ns timed lost gaps is_presence")
 Times.__doc__ = """How long a GPU was busy for a process, since the Watcher was made. elapsed_ns: how long that is.
 span_ns: how much of it is known; busy_ns is of that. busy_ns: at least one kernel was on the GPU. tpc_ns: the same times the
-TPCs that the kernels had. error_ns: how exactly a begin is known if the GPU was idle before. timed: kernels whose end was seen.
+TPCs that the kernels had. error_ns: by how much a begin may be wrong if the GPU was idle before. timed: kernels whose end was
+seen.
 lost: kernels whose time was lost, for want of looks. gaps: why times are not known, a list. is_presence: without MPS, times
 contain the time slices of other processes, so the process was present rather than busy. A number that is not known is
 None."""
@@ -705,8 +707,8 @@ None."""
 
 Function = collections.namedtuple(
     "Function", "name instances timed total_ns average_ns median_ns min_ns max_ns deviation_ns")
-Function.__doc__ = """The kernels of one function. name: mangled; None: all functions that there was no room for. instances:
-kernels that have ended. timed: those of them that the following was made from. total_ns: the average, times the
+Function.__doc__ = """The kernels of one function. name: mangled; None: the sum of all functions whose names found no room.
+instances: kernels that have ended. timed: those of them that the following was made from. total_ns: the average, times the
 instances. deviation_ns: standard deviation. A number that is not known is None."""
 
 _UNKNOWN = (1 << 64) - 1
@@ -720,8 +722,8 @@ def _known(number):
 class Watcher(_OfProcess):
     """Watches how long the GPUs are busy for a process, and with which kernels; see nvtaskset(3).
 
-    The process pays for being watched, until close(); `with` closes it. All numbers are of the time since the Watcher was
-    made, and estimates.
+    The process pays for being watched, until close(); `with` closes it. Times and numbers of kernels are sums since the
+    Watcher was made, and estimates; gaps and error_ns are of the last look.
     """
 
     _kind = "watcher"
