@@ -48,7 +48,7 @@ static inline struct nvtaskset_set outside(const struct tpcset *set)
 	return outer;
 }
 
-/* Sets the code for a module that gave only a reason; a code from the module stays. Returns -1. */
+/* Sets `code` in place of OTHER: a module's own code stays. Returns -1. */
 static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error_code code)
 {
 	if (error && error->code == NVTASKSET_ERROR_OTHER)
@@ -63,7 +63,8 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 struct nvtaskset_set api_set_on(const struct nvtaskset_topology *topology, unsigned int gpu,
                                 const struct segment_revision *revision);
 
-/* Makes `wanted` a change to the set only. -1 with the reason: the set is empty, or the GPU or TPCs do not exist. */
+/* Fills `wanted` with a change of the set alone. -1 with the reason: the set is empty, or the GPU or TPCs do not
+ * exist. */
 int api_want_set(struct segment_revision *wanted, const struct nvtaskset_topology *topology, unsigned int gpu,
                  const struct nvtaskset_set *set, struct error *error);
 

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* Makes `wanted` a change of one setting, of plain text. -1 with the reason. */
+/* Fills `wanted` with a change of one setting, from plain text (setting_text.h). -1 with the reason. */
 int api_want(struct segment_revision *wanted, enum setting setting, struct error *error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -22,11 +22,11 @@ int api_want(struct segment_revision *wanted, enum setting setting, struct error
 	X(memory, SETTING_MEMORY, ("%" PRIu64, limit), uint64_t limit)
 #define API_TEXT(...) __VA_ARGS__
 
-/* NULL is off, and an empty set no set. Returns `text`. */
+/* The plain text of --borrow: "" (off) for NULL; a text that setting_parse refuses for an empty set. Returns `text`. */
 const char *api_borrow(const struct nvtaskset_set *set, char text[SETTING_TEXT]);
 
-/* -1 with the reason if the process cannot have the settings `wanted`: a weight as a client of MPS, or perhaps a
- * client; lending or borrowing as any other program. */
+/* -1 with the reason if the process cannot have the settings `wanted`: a weight, if the process may be a client of MPS;
+ * lending or borrowing, if not. */
 int api_check_time(pid_t pid, const struct segment_revision *wanted, struct error *error);
 
 /* Settings and results. Results of a group are not known: `time` and `borrowed` are all zero. */

@@ -12,8 +12,6 @@
 #include "attach/target.h"
 #include "attach/tracee.h"
 #include "base/error.h"
-#include "machine.h"
-#include "target.h"
 
 #include <sys/types.h>
 
@@ -54,7 +52,7 @@ int borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t 
  * may have freed the memory. */
 int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack, size_t flag, bool *is_back);
 
-/* Sets the reason for a failed step: the process has ended. Always -1. */
+/* Sets the reason "it has ended" for a failed step. Always -1. */
 int borrowed_lost(const struct borrowed_thread *borrowed);
 
 /* --- gap.c -------------------------------------------------------------------------------------------------------- */
@@ -75,7 +73,7 @@ int borrowed_lost(const struct borrowed_thread *borrowed);
  * address; 0 with errno, ENOSPC if there is no room. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way);
 
-/* Notes the thread's memory for us in the way back, which is needed while the memory exists. -1: thread has ended. */
+/* Writes the thread's memory for us into the way back, needed as long as the memory exists. -1: thread has ended. */
 int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory);
 
 /* Restores the zeros. */

@@ -13,7 +13,7 @@ struct image {
 	uint64_t symbols, strings, hash; /* addresses of the tables */
 };
 
-/* Opens the image at the address. False without an image for this machine's architecture. */
+/* Reads the headers of the image at the address: nothing to close. False without an image for this machine. */
 bool image_open(struct image *image, const struct memory *memory, uint64_t start);
 
 /* The address of a symbol defined by the image, or 0. `size` may be NULL. */

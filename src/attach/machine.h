@@ -3,8 +3,8 @@
  * sections on a thread's state and on signal handlers, attach/x86_64/way.c and attach/x86_64/code.c the other two.
  *
  * A thread comes back by the way back: a piece of code with the thread's registers, and without need of a stack. All
- * code of the thread for us ends there: the thread continues even if we have died. While we live, we restore its
- * registers.
+ * code of the thread for us ends there: the thread continues even if we have died. While we live, we restore the
+ * thread's registers.
  */
 #pragma once
 
@@ -43,7 +43,8 @@ uint64_t machine_argument(const struct machine_state *state, unsigned int number
  * a second start does no harm. False if no call failed. */
 bool machine_restart_call(struct machine_state *state);
 
-/* Whether the thread can run our code: in 64-bit mode, and not single-stepped. */
+/* Whether the thread can run our code: in 64-bit mode, and not single-stepped. The instruction and the stack
+ * pointer. */
 bool machine_is_native(const struct machine_state *state);
 uint64_t machine_instruction(const struct machine_state *state);
 uint64_t machine_stack(const struct machine_state *state);
@@ -69,8 +70,8 @@ struct machine_way {
 
 #define MACHINE_WAY_ALIGNMENT 16
 
-/* Offsets of two system calls where a thread can be made to start. The first allocates memory, and code behind frees
- * the memory again; the second frees the memory. After either, the thread goes back. */
+/* Offsets in struct machine_way of two system calls where a thread can be made to start. The first allocates memory,
+ * and code behind frees the memory again; the second frees the memory. After either, the thread goes back. */
 #define MACHINE_WAY_GETS 176
 #define MACHINE_WAY_GIVES 193
 
@@ -122,7 +123,7 @@ struct machine_request {
 	uint64_t name, path, path_last, entry, argument;
 	/* For the library's file: memfd_create's flags, the lowest descriptor number, and the content. */
 	uint64_t file_flags, file_min, content, content_size;
-	uint64_t patience_s, patience_ns;
+	uint64_t patience_s, patience_ns; /* how long the finished thread waits for us */
 	/* Results. `finished` is not 0 once the results are there. `failed` is the kernel's negative error number for
 	 * the file, or 0. `library` is dlopen's handle, or 0. `refusal` is 0, or not 0 with the reason in `text`. */
 	uint64_t finished;

@@ -12,7 +12,7 @@
 struct target {
 	pid_t pid;
 	struct memory memory;
-	bool unfiltered; /* the seccomp filters must be suspended while we work there */
+	bool unfiltered; /* the seccomp filters must be suspended while we work in the process */
 	struct image loader, libc;
 	struct range driver; /* CUDA's */
 	/* Further libraries with a malloc. */

@@ -1,5 +1,5 @@
 /*
- * The tasks of a borrowed thread: takes a segment (give.c), or loads a library (load.c).
+ * The tasks of a borrowed thread: takes a segment (state/segment/segment.h; give.c), or loads a library (load.c).
  */
 #pragma once
 

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* In ns; in ms with fractions. No system call, unless the kernel offers no other way. */
+/* The host's time, the same in all processes: in ns; in ms with fractions. No system call, unless the kernel offers no
+ * other way. */
 uint64_t process_clock_ns(void);
 double clock_ms(void);
 

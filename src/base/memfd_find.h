@@ -15,7 +15,7 @@ struct memfd_search {
 	const char *link;               /* MEMFD_LINK */
 	bool (*is_meant)(pid_t process); /* whether to look at the process; NULL: yes */
 	int (*lowest_of)(pid_t process); /* the lowest descriptor to look at; NULL: 0 */
-	unsigned int files;             /* the most opened files of a process; 0: more than our processes have */
+	unsigned int files;             /* the most files to open of a process; 0: more than a process of ours has */
 	/* Whether the file is wanted; `number` is the descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
 	void *context;
@@ -24,7 +24,7 @@ struct memfd_search {
 /* The next descriptor with the link, from `first` on; -1 at the end. `directory` is /proc/PID/fd. */
 int memfd_next(int directory, int first, const char *link, struct purse *purse);
 
-/* False if the kernel does not tell, as under a filter of system calls without statx(2). */
+/* False if this process cannot tell memfds from other files, as under a filter of system calls without statx(2). */
 bool memfd_are_known(void);
 
 /* Whether a descriptor, of any kind, leads to a memfd. Asks no file system outside the kernel. */

@@ -27,9 +27,8 @@ bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t roo
 /* False for a thread of the kernel, and for a thread that has ended: the kernel names no program. */
 bool proc_has_program(pid_t thread);
 
-/* The thread whose entry in /proc shows the program, memory and descriptors of a process: the first thread, or a living
- * thread if the first has ended; a number for /proc/%d in place of the pid. An open directory of the thread ends with
- * the thread. The pid without a process. */
+/* The number to use in /proc in place of `pid`: the first thread, or a living thread if the first thread has ended;
+ * `pid` if there is no process. An open directory of a thread ends with the thread. */
 pid_t proc_thread(pid_t pid);
 
 /* Opens /proc/PID/NAME of the thread, close-on-exec. -1 with errno. */
@@ -43,13 +42,13 @@ FILE *proc_stream(pid_t pid, const char *name);
  * `room`. False and "" if the text is not found. */
 bool proc_find(pid_t pid, const char *name, size_t *most, const char *text, char *behind, size_t room);
 
-/* The user of a process; root if the process must not be inspected. False and 0 if the process has ended, or is
+/* The user of a process; root if only root may inspect the process. False and 0 if the process has ended, or is
  * hidden. */
 bool proc_owner(pid_t pid, uid_t *owner);
 
 /* --- status, of a process or a thread ----------------------------------------------------------------------------- */
 
-/* The last number on the line of the field, such as "NSpid:", but not of the first line; `unknown` without a number. */
+/* The last number on the line of the field, such as "NSpid:"; `unknown` without a number. Leaves out the first line. */
 uint64_t proc_status(pid_t pid, const char *field, uint64_t unknown);
 
 /* Whether the line of the field contains the text. */

@@ -4,8 +4,8 @@
  * Each reader has a bound for a single process. A caller that looks at many processes also makes a purse, names each
  * process to the purse, and passes the purse down to the readers, who pay from the purse. The payments count for the
  * process's user: no user makes us overlook another user's processes. All users but ours also share a bound, since a
- * user may have many names (/etc/subuid). Waiting has one bound for all processes. A purse of NULL, for a named
- * process, pays for everything: then only the readers' bounds hold.
+ * user may have many names (/etc/subuid). Waiting has one bound for all processes. A process of a few dozen looks is
+ * free. NULL, for a single process that the caller chose, pays without a bound.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct purse {
  * user has nothing left: the caller must leave the process out. */
 bool purse_begin(struct purse *purse, pid_t pid);
 
-/* For readers. False if nothing is left for the process: the reader then behaves as at the end. */
+/* For readers. False if nothing is left for the process: the reader then behaves as if all were read. */
 bool purse_pay(struct purse *purse, unsigned int looks);
 bool purse_pay_bytes(struct purse *purse, size_t bytes);
 

@@ -35,9 +35,9 @@ void *shared_file_map_low(int file, size_t size, uint64_t reach);
 /* The lock by which editors of a partition exclude each other: on an open file, dropped by the kernel when the holder
  * ends. The lock excludes by open file: two threads with the same open file do not exclude each other.
  *
- * Takes the lock of a file open for writing, until shared_file_unlock or until the file is closed. Waits a bounded
- * time, for the edits of other editors or at most `patience_ms`, paid from `purse` (base/purse.h). -1 with the
- * reason. */
+ * Takes the lock of a file open for writing, until shared_file_unlock or until the file is closed. shared_file_lock
+ * waits for two seconds at most, shared_file_lock_within for `patience_ms`, paid from `purse` (base/purse.h). -1 with
+ * the reason: BUSY if another process has the lock. */
 int shared_file_lock(int file, struct purse *purse, struct error *error);
 int shared_file_lock_within(int file, struct purse *purse, unsigned int patience_ms, struct error *error);
 void shared_file_unlock(int file);

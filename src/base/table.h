@@ -1,6 +1,6 @@
 /*
- * A hash table with data about foreign handles. The user allocates the entries: structs with a member of type
- * table_entry.
+ * A hash table with data about the driver's handles (contexts, graphs). The user allocates the entries: structs with a
+ * member of type table_entry.
  *
  * Any thread may find and add at any time, without waiting. Removing needs more: either a lock of the user keeps all
  * threads out of the table, or entries are vacated instead, and occupied again by another handle. Of several entries
@@ -33,10 +33,11 @@ struct table_entry *table_find(const struct table *table, const void *handle);
 
 void table_add(struct table *table, struct table_entry *entry, const void *handle);
 
-/* Takes the entry out of the table. The caller holds a lock taken by all users of the table. */
+/* Takes the entry out of the table. The caller holds a lock taken by all users of the table, and frees the entry. */
 void table_remove(struct table *table, struct table_entry *entry);
 
-/* Makes the entry vacant. A thread that has found the entry before may still read the entry's data. */
+/* Makes the entry vacant. A thread that has found the entry before may still read the entry's data: the entry must
+ * never be freed. */
 void table_vacate(struct table_entry *entry);
 
 /* A vacant entry that the handle can occupy; NULL if there is none. */

@@ -18,7 +18,7 @@ struct context_facts {
 	struct releases *releases; /* releases.h; NULL if we have not heard of the context's creation */
 };
 
-/* The driver is asked once for each context. */
+/* Asks the driver for a context that is not in the table. contexts_gpu: only the GPU. */
 struct context_facts contexts_find(CUcontext context);
 struct gpu *contexts_gpu(CUcontext context);
 

@@ -5,7 +5,8 @@
  * graphs"). So the graph must live as long as the instances. If the application destroys the graph earlier, the driver
  * gets an empty graph to destroy instead (hardware.md), and the real graph is destroyed with the last instance.
  *
- * Each instance has the number of its upload. The caller gives the number, which only rises. For any thread.
+ * Each instance has a number: the caller's epoch of masks (launch/space/epoch.h) at the last upload, which only rises.
+ * For any thread.
  */
 #pragma once
 
@@ -92,9 +93,9 @@ bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number);
 typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes, bool is_older, void *data);
 bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew, void *data);
 
-/* The nodes of the instance are to be in the place with the number `where`; the place by default has the number 0. For
- * a new place the instance moves: from here on, the instance is older than any number. Without `may_move`, or if
- * unknown, the instance stays. No lock for an instance that is there. */
+/* The nodes are to run on the set of TPCs with the number `where` (a hash by the caller; 0: the partition). If the
+ * nodes are elsewhere, the result is GRAPH_MOVES, and the next graph_instances_renew uploads them again; GRAPH_STAYS
+ * without `may_move`, or for an unknown instance. No lock for an instance that is there. */
 enum graph_move {
 	GRAPH_IS_THERE,
 	GRAPH_MOVES,

@@ -20,7 +20,7 @@ struct launch {
 	/* Set by the launch path at a decision. The values stay until the thread launches on a new context. */
 	const struct gpu *gpu;
 	const struct releases *releases; /* for counting the context's kernels */
-	uint64_t edits;                  /* the partition's number then */
+	uint64_t edits;                  /* epoch_of_edits() at the decision */
 };
 
 /* Commands of this thread: of the last launch, or of different work. The commands are in the pushbuffer of a channel,
@@ -29,7 +29,8 @@ struct submission {
 	CUcontext context;
 	void *commands;
 	uint32_t bytes;
-	volatile unsigned char *sync; /* the byte with SYNC of the commands' entry, in the GPU's memory: only stored */
+	/* SYNC (0x80) stored here: the GPU fetches the commands only once all commands ahead are processed. */
+	volatile unsigned char *sync; /* the last byte of the ring's entry, in the GPU's memory: never read */
 };
 
 struct hook_events {
@@ -37,7 +38,8 @@ struct hook_events {
 	void (*launch)(struct launch *launch);
 	/* We have the slot, and no event is announced yet. Slow work belongs here: later, it would delay launches. */
 	void (*subscribed)(void);
-	/* A context has been made, or is about to be destroyed. The handle may be used again. */
+	/* A context has been made, or is about to be destroyed. CUDA may give the handle of a destroyed context to a
+	 * new context. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);
 	/* Between the begin and the end of a call, on the calling thread; only while wanted (hook_want_submissions). */

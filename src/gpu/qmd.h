@@ -56,8 +56,8 @@ unsigned int qmd_mask_bits(const struct qmd_family *family);
 
 /* Disables in `qmd` the TPCs of `disable`, besides the TPCs that the driver disabled: green contexts and cluster
  * launches come with a mask (facts.md, "Launch descriptors", last point). Bits of absent TPCs must be set in `disable`.
- * Never disables all TPCs: the kernel would hang (facts.md, "Launches that never finish"). `qmd` is 4-byte aligned. At
- * the same time writes a release in QMD_COUNTING_SLOT; NULL: none. */
+ * Never disables all TPCs: the kernel would hang (facts.md, "Launches that never finish"). `qmd` is 4-byte aligned.
+ * Also writes `release` (below) into QMD_COUNTING_SLOT; NULL: no release. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable,
                                            const struct qmd_release *release)
 {
@@ -139,14 +139,14 @@ uint64_t qmd_release_reach(const struct qmd_family *family);
 bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
                          enum qmd_release_kind kind, uint64_t address, uint64_t value);
 
+/* Writes a prepared release. Runs in every launch. */
+enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
+
 /* What qmd_release would do. */
 enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd);
 
 /* As qmd_release, but with the address `at` and the value `number`. */
 enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number);
-
-/* Runs in every launch. */
-enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
 
 /* The word of the descriptor with the release's address; 0 for versions without the slot. */
 unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd);
@@ -171,7 +171,7 @@ void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct
 struct qmd_change {
 	const struct qmd_mask *disable; /* NULL: the mask stays */
 	bool is_exact;                  /* replaces the driver's mask: the caller knows where the launch fits */
-	bool fetches_ahead;             /* repairs a graph's node that fetches the next parameters no more */
+	bool fetches_ahead; /* prefetches the next node's parameters again: once that node is disabled, nobody does */
 	const struct qmd_release *counting, *stamping; /* for these slots; NULL: the slot stays */
 	uint64_t timestamp_at, timestamp; /* replace the prepared address and value of `stamping` */
 };

@@ -28,7 +28,7 @@ struct tpcset {
 	uint64_t words[TPCSET_WORDS]; /* TPC n is bit n % 64 of words[n / 64] */
 };
 
-/* Members are 0 … TPCSET_MAX - 1; a number outside is never a member, and adding the number does nothing. */
+/* Members are 0 … TPCSET_MAX - 1; a number outside is never a member, and never added. A range includes `last`. */
 void tpcset_add(struct tpcset *set, unsigned int tpc);
 void tpcset_add_range(struct tpcset *set, unsigned int first, unsigned int last);
 void tpcset_remove(struct tpcset *set, unsigned int tpc);
@@ -48,7 +48,7 @@ struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b); /*
 unsigned int tpcset_next(const struct tpcset *set, unsigned int from);
 
 /* `limit` is the first forbidden number; `noun` names a member in reasons ("TPC", "GPC"). -1 with the reason; `set` is
- * only written on success. An empty set is no error here. */
+ * only written on success. The mask 0 is the empty set; an empty list is an error. */
 int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error);
 int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,

@@ -18,7 +18,8 @@ void launch_upload(struct launch *launch);
 void launch_forget(struct frame *frame);
 
 /* A call begins, with the gate's answer in the frame; and has ended. A cached decision with more than the own part is
- * for calls with the same answer. It is not for fills and copies, which are kernels outside of calls. */
+ * for calls with the same answer. Between calls, EPOCH_KEPT keeps the decision from matching: fills and copies are
+ * kernels outside of calls. */
 static inline void launch_enter_call(struct frame *frame)
 {
 	struct recent *recent = &frame->recent;

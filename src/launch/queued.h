@@ -10,7 +10,7 @@
 /* From here on launches are noted, or no more. False with the reason if impossible. Not in the launch path. */
 bool queued_want(bool wanted, struct error *error);
 
-/* Calls that tell the streams of launches, and the ends of streams. */
+/* Whether to hear of a call: a launch, other work, or the end of a stream. Such a call begins. */
 bool queued_wants_call(int id);
 void queued_call_begins(const struct call *call);
 

@@ -12,9 +12,9 @@
  * Memory made and mapped by the program itself (cuMemCreate, cuMemMap). The memory lives as long as a handle or a
  * mapping. Imports count for the process that allocated.
  *
- * Any thread. Each function is called when the driver's of the same name has succeeded. mapped_release and
- * mapped_unmap come before the call, since another thread may get the same handle or address at once; they return the
- * bytes to give back when the call has succeeded.
+ * Any thread. mapped_X is called after the driver's cuMemX has succeeded. mapped_release and mapped_unmap come before
+ * the call, since another thread may get the same handle or address at once; they return the bytes to give back when
+ * the call has succeeded.
  */
 
 /* The bytes are reserved already. */
@@ -55,7 +55,8 @@ uint64_t pools_asked_by_graph(struct account *account, uint64_t bytes, bool was_
 /* An allocation of the bytes is about to happen; false, and nothing is counted, if a limit would be exceeded. */
 bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
 
-/* The allocation has happened or has failed; or, of 0 bytes, the pool may have changed. */
+/* The allocation has happened or has failed: each pools_reserve needs a pools_settle of the same bytes. With 0 bytes:
+ * the pool may have changed. */
 void pools_settle(const void *pool, uint64_t bytes);
 
 /* Names the GPU of a new pool. NULL: the memory of the pool is no GPU's, and is not counted; or the pool is gone. */

@@ -42,7 +42,8 @@ void memory_after_fork(void);
  * Calls the driver. */
 void memory_find_older(void);
 
-/* Whether such a call is listened to now; and whether such a call may be, before the program ends. */
+/* memory_may_want_call: whether the driver must announce a call. memory_wants_call: whether to handle an announced
+ * call, as the limit is now. */
 bool memory_wants_call(int id);
 bool memory_may_want_call(int id);
 

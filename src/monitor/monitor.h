@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MONITOR_LEASE_MS 1500
+#define MONITOR_LEASE_MS 1500 /* LEASE_NS (state/segment/events.h) in ms */
 
 /* Call monitor_take at least this often: each context remembers its last 8192 launches. Older launches are `lost`. */
 #define MONITOR_TAKE_MS 50
@@ -75,7 +75,7 @@ struct monitor_gpu {
 
 /* The work of one function on all GPUs, between two calls of monitor_take. */
 struct monitor_function {
-	const char *name;           /* mangled, as the compiler wrote; NULL: all functions without room */
+	const char *name;           /* mangled, as the compiler wrote; NULL: all functions whose names found no room */
 	uint64_t instances;         /* that have ended; nodes of graphs as often as the graph was launched */
 	struct durations durations; /* of instances with a known time; for nodes of graphs samples */
 	uint64_t overruns; /* instances outside of graphs that took too long in borrowed TPCs */
@@ -124,7 +124,7 @@ struct loan_launch {
 	uint64_t launched_ns, ended_ns; /* the end at the latest */
 };
 
-/* The last launches of a borrower that could use more TPCs than its own. All zero: empty. */
+/* The last launches of a borrower with more TPCs than its own. All zero: empty. */
 #define LOANS_MAX 8192
 
 struct loans {
@@ -139,4 +139,5 @@ void loans_add(struct loans *loans, const struct monitor_times *times);
 #define LOANS_IN_FLIGHT 64
 uint64_t loans_wait(const struct loans *loans, const struct loan_launch *lender);
 
+/* The launch of an interval; the end includes the error of the clocks. */
 struct loan_launch loans_launch(const struct monitor_gpu *gpu, const struct times_interval *kernel);

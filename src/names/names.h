@@ -7,12 +7,12 @@
  */
 #pragma once
 
-/* The name of the loaded library with the functions. Each library of ours with these functions defines the name. */
+/* The name of the loaded library with the functions. Each of our libraries that contains src/names defines the name. */
 extern const char names_library[];
 
 /* For a constructor: fills all slots, once. A call of a name before then does the same: constructors of libraries
  * without the driver among their dependencies may run earlier. */
 void names_open(void);
 
-/* For stubs.S: the function that a name leads to, after names_open. */
+/* Called by stubs.S for a name that is used before names_open: calls names_open, and returns the driver's function. */
 void *names_early(unsigned int number);

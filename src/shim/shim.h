@@ -46,8 +46,8 @@ void events_context_destroyed(CUcontext context);
  *      ancestor with a segment. The search ends with the process that got the partition from nvtaskset (NVTASKSET_PID);
  *   3. the environment.
  *
- * The process is then in the group of the segment (state/group/group.h). Without a segment, the group is that of an
- * inherited descriptor. The file named by the environment (NVTASKSET_GROUP_FILE) comes before both.
+ * The process's group (state/group/group.h): the file in NVTASKSET_GROUP_FILE; else the segment's group; else the group
+ * of an inherited descriptor.
  */
 
 struct inheritance {

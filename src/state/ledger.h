@@ -36,7 +36,8 @@ struct ledger {
 	struct ledger_member {
 		_Atomic uint64_t pid; /* 0: the slot is free; written last */
 		_Atomic uint64_t namespace;
-		_Atomic uint64_t command; /* 0, or of all members with a second limit in common */
+		/* The same for all processes of a COMMAND with a limit of its own within the group's; 0: none. */
+		_Atomic uint64_t command;
 	} members[LEDGER_MEMBERS];
 	struct ledger_gpu {
 		_Atomic uint64_t pci;   /* 0: none yet */

@@ -5,7 +5,8 @@
 #pragma once
 
 /* X(identifier, name, kind of text (setting_text.c), first member in a revision, member behind, least, most, member in
- * JSON, and for --help and completion: value, whether for newcomers, values to offer, effect). Memory is last. */
+ * JSON, and for --help and completion: value, whether for newcomers, values to offer, effect; behind a ';' in the
+ * effect: hints for --help at options without a line there). Memory is last. */
 #define SETTINGS(X)                                                                                                   \
 	X(QUOTA, "quota", quota, quota, rank, 0, 0, "quota", "30%", true, "10% 25% 50% 30ms/100ms max",               \
 	  "present for 30% of the time; --lend, --borrow idle TPCs")                                                  \

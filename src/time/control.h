@@ -1,6 +1,6 @@
 /*
  * Time control: edits, the program's calls, and the rules in time. Our thread keeps the rules (thread.h), and exists
- * only in programs with rules in time, or with a neighbour that has a number (time/demand/company.h). By files:
+ * only in programs with rules in time, or a neighbour with a priority or a weight (time/demand/company.h). By files:
  *
  *   rules/              pure: whether to suspend the program, for its quota, a higher priority, its weight
  *   turns/              the means without MPS: channels suspended, time slices set
@@ -32,10 +32,10 @@ void control_use(const struct segment *segment);
  * program has used the driver before; control_start calls the driver. */
 void control_start(bool is_late);
 
-/* Before the decision about a launch, and in some calls: an edit may have given rules, or our thread may have asked.
- * `number`: of the segment's revision now. */
+/* Before the decision about a launch, and in some calls: an edit may have given rules, or our thread may have asked. */
 void control_look(void);
 
+/* `number`: of the segment's revision now. */
 static inline void control_check(uint64_t number)
 {
 	if (time_news.segment && number != atomic_load_explicit(&time_news.seen, memory_order_relaxed))

@@ -62,7 +62,7 @@ void jobs_write_note(const struct job *job, const struct jobs_note *note);
 /* Asks the controller; removes files of an earlier run; writes the note, or reads this run's. -1 with the reason. */
 int jobs_begin(const struct job *job, unsigned int user, struct jobs_note *note, struct nvtaskset_error *error);
 
-/* Until this process ends: the job has programs here, and its note is right. */
+/* Holds a lock until this process ends: the job has programs here, and its note is right. A failure is ignored. */
 void jobs_hold(const struct job *job);
 bool jobs_is_held(const struct job *job);
 

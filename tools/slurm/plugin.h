@@ -82,7 +82,8 @@ bool mps_is_wanted(const struct config *config);
 int mps_begin(const struct job *job, const struct config *config, unsigned int user, struct nvtaskset_error *error);
 
 /* Ends the user's daemon if the user has no more jobs with shards here. After a failure, the epilog of the user's next
- * job tries again. Daemons of other users are left alone: a user can delay the processes that end the user's daemon. */
+ * job tries again. Leaves daemons of other users alone: the ending runs as the daemon's user, who could delay the
+ * epilog. */
 void mps_end(const struct job *job, const struct config *config, unsigned int user);
 
 /* The directory of a user's pipes. -1 with the reason if no daemon runs there: BUSY. A step does not start a daemon,

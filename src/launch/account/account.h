@@ -21,7 +21,7 @@ void account_open(void);
 /* From here on, counts go to the segment. Only while no thread launches: at the start, and in the child of a fork. */
 void account_use(const struct segment *segment);
 
-/* In the child of a fork that shares the parent's segment: kernels count no more. Raise the epoch afterwards. */
+/* In the child of a fork that shares the parent's segment: no kernel is counted any more. Then call epoch_raise. */
 void account_stop(void);
 
 /* From here on, an ending thread gives its slot back. Call this once, when it is certain that the library stays. */
@@ -59,7 +59,8 @@ void account_uncounted_node(const struct releases *releases, enum qmd_release_ou
 /* It is unknown how often a node is launched. */
 void account_node_gap(const struct releases *releases, enum counts_gap why);
 
-/* A graph unknown to us runs in the context: older, or for lack of memory. A context without a place is older. */
+/* An unknown graph runs in the context: a graph older than the library, or unknown for lack of memory. Notes the gap in
+ * the counts of the context; without counts, for all GPUs. */
 void account_unknown_graph(CUcontext context, enum counts_gap why);
 
 void account_reason(enum segment_reason reason);

@@ -1,6 +1,6 @@
 /*
- * The time of launches, by function and grid, or instance of a graph: a fixed table without a lock. A length has two
- * places: in the process's own part of the GPU, and where the process has more. A length rises at once, and falls
+ * How long launches take, by function and grid, or instance of a graph: a fixed table without a lock. A length has two
+ * durations: LENGTH_PART on the process's own TPCs, LENGTH_MORE with lent TPCs too. A duration rises at once, and falls
  * slowly. In a full table, a new length takes the place of an old length. For any thread.
  */
 #pragma once
@@ -16,8 +16,8 @@ enum length_place {
 
 struct length {
 	_Atomic uint64_t key;   /* 0: free */
-	_Atomic uint32_t ns[2]; /* by place; 0: not known; at most four seconds are told apart */
-	_Atomic uint64_t until; /* the gate's */
+	_Atomic uint32_t ns[2]; /* by enum length_place; 0: not known; at most four seconds are told apart */
+	_Atomic uint64_t until; /* the gate: a graph gets lent TPCs only from then on */
 };
 
 /* Never NULL. The number is below LENGTHS, and leads back to the length. */

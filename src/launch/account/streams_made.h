@@ -13,5 +13,6 @@ void streams_made_use(const struct segment *segment);
 bool streams_made_wants_call(int id);
 void streams_made_call_ended(const struct call *call);
 
-/* The streams of a context go unannounced. The streams of all contexts are forgotten: the number is too small then. */
+/* A context's end announces no stream's end: the count begins again at 0, too small while further contexts have
+ * some. */
 void streams_made_context_destroyed(void);

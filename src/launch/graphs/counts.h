@@ -2,8 +2,8 @@
  * How many kernels each launch of a graph has.
  *
  * A launch does not announce its kernels. The upload of a node does, at the first launch of an instance and after a
- * change. Each node has a descriptor of its own, and is known here by the descriptor's address. So a launch has as many
- * kernels as descriptors, but for the driver's own kernels, which stand in front, or for a disabled node.
+ * change. Each node has a descriptor of its own, and is known here by the descriptor's address. So a launch has a
+ * kernel for each descriptor, except for the driver's own kernels at the graph's front, and disabled nodes.
  *
  * A fill that becomes a kernel only when an update makes it large has no such descriptor: each launch announces the
  * fill anew (hardware.md, "Graphs"). The first upload of an instance brings the descriptors of all nodes. So a later
@@ -49,7 +49,8 @@ bool graph_counts_add(CUgraphExec exec, bool run_once);
 /* An instance, known or not, is about to be destroyed. */
 void graph_counts_remove(CUgraphExec exec);
 
-/* How nodes count that a call uploads now, perhaps into an instance in the making. In the launch path: never waits. */
+/* How nodes count that the current call uploads; the instance may still be in the making. In the launch path: no
+ * wait. */
 enum counts_kind graph_counts_kind(const struct frame *frame);
 
 /* The call's uploads belong to the instance. Before graph_counts_restore. */

@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #define EPOCH_NEVER UINT64_MAX         /* never the epoch */
-#define EPOCH_KEPT (UINT64_C(1) << 63) /* a bit outside the epoch */
+#define EPOCH_KEPT (UINT64_C(1) << 63) /* of a cached decision that holds within calls only (launch_leave_call) */
 #define EPOCH_STEP (UINT64_C(1) << 32)
 
 /* Belongs to epoch.c, and is declared here for the functions below alone. */

@@ -10,7 +10,7 @@
  *
  * With --on-misfit fail, the launch fails instead. The launch callback cannot stop a launch, but the API call around
  * can: we make the call ask for an empty grid, which the driver refuses, and replace the driver's error by the real
- * reason (docs/hardware.md).
+ * reason (docs/internals/hardware.md).
  */
 #pragma once
 

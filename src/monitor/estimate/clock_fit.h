@@ -24,7 +24,8 @@ struct clock_fit {
 	} spans[CLOCK_FIT_SPANS];
 };
 
-/* Of an event on the GPU, to a moment of the processor. The last may be wrong: contradictions are not believed. */
+/* The order of an event on the GPU and a moment of the processor. CLOCK_USUALLY_NOT_BEFORE may be wrong, and is ignored
+ * where the other two contradict. */
 enum clock_order {
 	CLOCK_NOT_BEFORE,
 	CLOCK_NOT_AFTER,
@@ -34,8 +35,8 @@ enum clock_order {
 /* An event at the GPU's time `gpu` was in this order to `cpu`. Returns whether the clocks are known better now. */
 bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, uint64_t gpu);
 
-/* GPU minus processor at the processor's time `at`, wrong by at most the error; before and after, the drift in ns for
- * each ns, and the drift's error, add up. */
+/* At the processor's time `at`, the GPU's clock minus the processor's is `offset`, within error_ns. At a time t: offset
+ * + drift * (t - at), within error_ns + drift_error * |t - at|. */
 struct clock_offset {
 	uint64_t at;
 	int64_t offset;

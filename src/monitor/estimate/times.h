@@ -43,9 +43,8 @@ struct times_kernel {
 	bool is_borrowed;
 	struct times_graphs {
 		uint64_t launched_ns; /* the last launch */
-		/* The last end, by the GPU's clock, perhaps of that launch; 0: no graphs; TIMES_UNKNOWN. */
-		uint64_t timestamp_ns;
-	} before, perhaps_before; /* in the kernel's stream; in another (graph_times.h); not for a running kernel */
+		uint64_t timestamp_ns; /* the GPU's, of the last end; 0: no graphs; TIMES_UNKNOWN: not known */
+	} before, perhaps_before; /* in the kernel's stream; in further streams. Not for a running kernel */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX
@@ -64,7 +63,7 @@ struct times_interval {
 	bool is_borrowed;
 	enum times_kind kind;
 	unsigned int tpcs, function;
-	uint64_t stream, launched; /* of a graph: the instance; 0 */
+	uint64_t stream, launched; /* of a graph: `stream` is the instance, and `launched` is 0 */
 };
 
 struct times {

@@ -65,7 +65,7 @@ void board_leave(void);
  * next attempt comes after 100 ms of `written` at the earliest. */
 bool board_claim(const struct board_claim *claim);
 
-/* Whether each claim of the process has a place: not where all places are taken. */
+/* False if a claim of the process found no free place. */
 bool board_has_room(void);
 
 /* Copies the claims of the other processes of this PID namespace on a GPU, and returns the number of claims. The owners

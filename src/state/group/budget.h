@@ -19,15 +19,17 @@
 #define BUDGET_SLOTS 4096 /* of a period */
 #define BUDGET_SLOTS_AT_ONCE 32
 
-/* A debt is taken off the next periods for this time; off a longer next period, at most one RUN. A suspended program
- * overdraws little; a long kernel of a program with held launches goes on. */
+/* A debt is taken off the next periods. A debt is at most the quota of the periods in this time, of one period at
+ * least: the rest is forgotten. A suspended program overdraws little; a long kernel of a program with held launches
+ * goes on. */
 #define BUDGET_HORIZON_NS INT64_C(2000000000)
 
 /* The upper half of a word is the lower half of the number of the word's period. The group's ledger follows the struct:
  * add a new member at the front. */
 struct budget {
 	_Atomic uint64_t together;  /* the last time when a launch in flight might wait for other members (time/gate) */
-	_Atomic uint64_t allowance; /* at the begin of the last period but one */
+	/* The time left (unit: budget.c) at the begin of the word's period, at the latest the period before now's. */
+	_Atomic uint64_t allowance;
 	_Atomic uint64_t served;    /* the group's used time, by weight (time/rules/weight.h) */
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of even and odd periods */
 };

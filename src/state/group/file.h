@@ -5,8 +5,9 @@
 
 #include "group.h"
 
-/* The path of this program's group file, from the environment; NULL without a file. In a container with a device, the
- * file is mounted, and the environment only chooses among the mounted files. For a single thread. */
+/* The path of this program's group file, from the environment; NULL without a file. In a container with a device of
+ * `nvtaskset cdi`, the file is mounted, and the environment only chooses among the mounted files. For a single
+ * thread. */
 const char *group_file_named(void);
 
 /* Opens the group of a file for obeying: the file belongs to root or this user, and no other user can write there. -1

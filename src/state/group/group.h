@@ -11,11 +11,12 @@
  * last member; the first member may end before. The manager removes a file; running members then keep the last
  * revision.
  *
- * Obeying. A member's own revision notes the group's number at the time of the revision. While the group has this
- * number, the own revision is in force: a copy of the group's, or a later edit by `-p PID`. After a change of the
- * number, the group's revision is in force, beside own partitions on GPUs that the group does not name. So a change of
- * a group is a single store to memory: all members obey at the next launch, also later members and a child in the
- * middle of a fork. An editor killed before the store has changed nothing, and an editor killed after has changed all.
+ * Obeying. A member's segment and the group each have a revision. The segment's revision notes the group's number of
+ * that time. While the group still has the number, the segment's revision is in force: a copy of the group's, or a
+ * later edit by `-p PID`. Once the group's number has changed, the group's revision is in force, beside the segment's
+ * partitions on GPUs that the group does not name. So a change of a group is a single store to memory: all members obey
+ * at the next launch, also later members and a child in the middle of a fork. An editor killed before the store has
+ * changed nothing, and an editor killed after has changed all.
  *
  * Rights. The kernel decides by the file's owner and mode: the user and root may change a group in memory; a group with
  * a file, each user with the right to write. Only processes of the same user join by name; root joins root's. A program

@@ -57,8 +57,9 @@ struct timestamps_node {
 	const void *exec;
 	const void *function;
 	unsigned int tpcs;
-	/* Not 0: the record is no node. At the end: the number of kernels of the function in the graph. Before the last
-	 * node: a break, in place of nodes without a cell. */
+	/* 0: a node. Otherwise the record is no node. Among the nodes (up to `last` of timestamps_graph) the record
+	 * marks nodes without a cell. Behind the nodes, up to `end`: the number of kernels of `function` in the
+	 * graph. */
 	unsigned int nodes;
 };
 struct timestamps_cell timestamps_add_node(struct timestamps *timestamps, const struct timestamps_node *node);
@@ -72,8 +73,9 @@ struct timestamps_cell timestamps_node_cell(uint64_t number);
 /* Whether the node still has the cell. */
 bool timestamps_has_node(const struct timestamps *timestamps, uint64_t number);
 
-/* A launch of a graph, with the nodes' numbers from `first` to `last`. The records up to `end` have the numbers of
- * nodes for each function. All 0: the end is unknown. `kernels` counts all kernels, also without a cell. */
+/* A launch of a graph. Records `first` to `last` are the nodes; records behind, up to `end`, have the number of kernels
+ * of each function. All three are 0 if the end of the launch will not be known. `kernels` counts all kernels, also
+ * without a cell. */
 struct timestamps_graph {
 	uint64_t launched_ns;
 	const void *exec;

@@ -6,10 +6,9 @@
 
 /* Opens and maps the segment of process `pid`, not a foreign segment that the process has open. SEGMENT_FOUND, and the
  * caller closes the segment; otherwise the state and the reason, the whole text behind "nvtaskset: ". Without `error`,
- * no slow search for the reason: the state of any process without a segment is SEGMENT_NOT_READY or SEGMENT_NOT_OURS.
- * The state is also SEGMENT_NOT_OURS for a process that might open at most HANDLE_USUAL files when making the segment,
- * and may open more now. `purse` pays for the looks (base/purse.h), and as long as the caller leaves the purse in
- * `segment`, also for later looks. */
+ * the search is short: the state is SEGMENT_NOT_READY or SEGMENT_NOT_OURS without the reason. The short search misses a
+ * segment whose process might open at most HANDLE_USUAL files when making the segment, and may open more now. `purse`
+ * pays for the looks (base/purse.h), and as long as the caller leaves the purse in `segment`, also for later looks. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct purse *purse, struct error *error);
 
 /* Opens the segment that a process shares with an ancestor, perhaps ended. `number` gets the process's descriptor.

@@ -51,8 +51,8 @@ bool suspend_now(void);
 /* The time between attempts of a suspension that is put off or refused. */
 #define SUSPEND_RETRY_NS UINT64_C(10000000)
 
-/* Suspensions were put off for a second longer than the program was suspended. Half a second of suspension ends the
- * state at the latest. */
+/* Whether suspensions were put off for over a second more than the program was suspended. After half a second of
+ * suspension the answer is false again. */
 bool suspend_is_put_off(void);
 
 /* Resumes the program. After a refusal the program is ineligible, and still suspended. */

@@ -1,6 +1,6 @@
 /*
- * The actions of the command (options.h). An action returns the exit status, with the reason unless 0; -1 stands for
- * EXIT_FAILURE: nothing has changed.
+ * The actions of the command (options.h). An action returns the exit status, and sets the reason unless 0. -1 means
+ * EXIT_FAILURE, with nothing changed.
  */
 #pragma once
 

@@ -76,7 +76,7 @@ double curve_ns(const struct curve *curve, unsigned int tpcs, enum curve_time ti
 #define CURVE_LATE 0.1
 bool curve_learn(struct curve *curve, unsigned int tpcs, double predicted_ns, const struct jobs_times *seen);
 
-/* C(m) = a / m + b, by least squares of the relative errors; neither a nor b is negative (section 3.3). */
+/* C(m) = a / m + b, by least squares of the relative errors; neither a nor b is negative. */
 struct curve_fit {
 	bool is_known; /* there are three points */
 	double a_ns, b_ns;

@@ -55,9 +55,9 @@ struct plan_problem {
 };
 
 struct plan_rules {
-	/* Merges the pair with the least work (definition 4, the paper's BF); else with the fewest TPCs (SMS). */
+	/* Merges the pair with the least work (definition 4); else with the fewest TPCs. The paper's BF and SMS. */
 	bool by_work;
-	bool tests_pairs; /* first tests all pairs of tasks, and forbids pairs that do not fit (ACT); else INA */
+	bool tests_pairs; /* first forbids pairs of tasks that do not fit (the paper's ACT); else not (INA) */
 	bool goes_on;     /* merges as long as TPCs can be saved, also if the plan fits */
 };
 
@@ -112,7 +112,7 @@ unsigned int plan_size(const struct plan_problem *problem, const struct tpcset *
 unsigned int plan_schedule(const struct plan_problem *problem, const struct tpcset *set, unsigned int tpcs,
                            struct schedule_task tasks[PLAN_TASKS]);
 
-/* The largest part of each period for each of some programs without deadlines in the partition, in whole ms; 0: none. A
- * launch overruns a quota: `launches_ns` is the sum of the programs' longest launches. */
+/* The largest quota, in whole ms of each `period_ns`, for each of `programs` programs without deadlines in the
+ * partition; 0: none. A launch overruns a quota: `launches_ns` is the sum of the programs' longest launches. */
 uint64_t plan_quota(const struct plan_problem *problem, const struct plan_partition *partition, unsigned int programs,
                     uint64_t period_ns, uint64_t launches_ns);

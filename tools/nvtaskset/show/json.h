@@ -52,7 +52,7 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 /* A number; null if not known. */
 json_t *json_reading(struct reading reading, bool is_integer);
 
-/* A time in ms; null for 0, which means not known. */
+/* A time of `ns`, written in ms; null for 0, which means not known. */
 json_t *json_ms(double ns);
 
 /* The members from the first number to the last. */

@@ -36,7 +36,8 @@ void workload_of(struct workload *workload, pid_t pid);
 #define WORKLOAD_TEXT (3 * WORKLOAD_NAME + 8)
 const char *workload_format(const struct workload *workload, char text[WORKLOAD_TEXT]);
 
-/* First from the content of /proc/PID/cgroup, then from the names of links in a directory. */
+/* workload_read: from the content of /proc/PID/cgroup; `container` gets the container's id. workload_find_names: the
+ * names for the id `container`, from links in `directory`. */
 void workload_read(struct workload *workload, const char *cgroup, char container[WORKLOAD_NAME]);
 void workload_find_names(struct workload *workload, const char *container, const char *directory);
 

@@ -13,8 +13,8 @@ struct environment {
 	const char *driver;    /* from driver_find */
 	const char *directory; /* from front_directory; first in LD_LIBRARY_PATH */
 	bool hide;             /* CUDA reports a GPU of the partition's size: src/launch/space/hide.h */
-	bool fail_misfits;     /* launches that the partition cannot hold fail: src/launch/space/misfit.h */
-	bool strict;           /* programs that cannot be restricted end, and all load our library: src/audit */
+	bool fail_misfits;     /* launches that the partition cannot hold fail: src/launch/space/residency.h */
+	bool strict;           /* programs that cannot be restricted end, and all load our library: src/audit/audit.c */
 };
 
 /* Removes the settings of an nvtaskset around this process, except the partition. -1 with the reason. */

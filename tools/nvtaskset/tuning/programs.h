@@ -73,8 +73,9 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 /* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
-/* A neighbour that disturbs. The command's first argument; the work, until the neighbour or its parent ends; the start
- * on TPCs of a GPU (a number), with a wait until the neighbour works. The caller ends the neighbour in any case. */
+/* A neighbour that disturbs. NEIGHBOUR_ARGUMENT: the first argument, by which the command becomes a neighbour.
+ * neighbour_main works on the GPU with CUDA's number `gpu` until the parent ends. neighbour_start starts a neighbour on
+ * `tpcs` of the space's GPU, and waits until the partition is in force; the caller ends the neighbour in any case. */
 #define NEIGHBOUR_ARGUMENT "--neighbour"
 int neighbour_main(const char *kind, const char *gpu);
 int neighbour_start(pid_t *pid, const char *kind, const struct space *space, const struct tpcset *tpcs,
@@ -99,7 +100,7 @@ struct sampled {
 	uint64_t began_ns, launched, at_launched, at_ended;
 };
 
-/* The caller closes the program, also after a failure. */
+/* The caller closes the program, also after a failure. sampler_watch: for `ns`, or until a signal. */
 int sampler_open(struct sampled *program, struct pci_address pci, struct error *error);
 void sampler_close(struct sampled *program);
 void sampler_watch(struct sampled *programs, size_t count, double ns);
