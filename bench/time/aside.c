@@ -199,7 +199,7 @@ int main(int count, char **arguments)
 		functions[i] = bench_kernel(bench_kernels_ptx, "laps");
 		stamps[i] = bench_memory(16 * sizeof(uint64_t));
 	}
-	channels_are_there();
+	channels_context_made();
 	bench_check(cuCtxSetCurrent(gpus[0].context));
 	prepare_watching();
 	put_aside();

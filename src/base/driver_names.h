@@ -7,9 +7,9 @@
 #define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this name first */
 #define DRIVER_LINK "libnvtaskset-driver.so.1" /* our library depends on the driver by this link */
 
-/* ldconfig lists two sonames after nvtaskset system enable (tools/nvtaskset/system/system.c). */
-#define DRIVER_LISTED_NAME "libcuda.so.01"        /* our library */
-#define DRIVER_LISTED_LINK "libcuda.so.nvtaskset" /* our library depends on the driver by the second name */
+/* After `nvtaskset system enable`, the linker's cache has two more names (tools/nvtaskset/system/system.c). */
+#define OUR_LISTED_NAME "libcuda.so.01"           /* our library */
+#define DRIVER_LISTED_LINK "libcuda.so.nvtaskset" /* the driver, as our library loads it */
 
 /* An ELF note tells our library from the driver's of the same name. Linkers put notes on a file's first page. */
 #define ELF_NOTE_WITHIN 4096 /* bytes at the beginning of a file, with the note */

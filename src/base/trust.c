@@ -183,7 +183,7 @@ static bool is_closed(const struct stat *status)
 	return (status->st_mode & needed) != needed;
 }
 
-int trust_check_open(const char *path, struct error *error)
+int trust_check_readable(const char *path, struct error *error)
 {
 	struct way way;
 	int result = begin_way(&way, path, error);

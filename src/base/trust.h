@@ -14,7 +14,7 @@
 
 enum trust {
 	TRUST_NOW,    /* no other user can change the target while it exists */
-	TRUST_FOREVER /* also not after a removal: no part of the path is in /tmp */
+	TRUST_FOREVER /* nor after a removal: no directory of the path is as /tmp */
 };
 
 /* 0 if only `user`, root and the owner of / can change the target of an absolute path, or create the missing part. -1
@@ -25,6 +25,6 @@ int trust_check(const char *path, uid_t user, enum trust trust, struct error *er
  * Every user can enter a directory made by root, with any umask. */
 int trust_make_directory(const char *path, char real[PATH_MAX], struct error *error);
 
-/* 0 if users other than the owner and outside the group can read the file at an absolute path, or enter the directory.
- * -1 with the obstacle. */
-int trust_check_open(const char *path, struct error *error);
+/* The opposite question: 0 if users other than the owner and outside the group can read the file at an absolute path,
+ * or enter the directory. -1 with the obstacle. */
+int trust_check_readable(const char *path, struct error *error);

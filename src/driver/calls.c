@@ -362,7 +362,7 @@ struct launched_work calls_read_work(const struct call *call)
 {
 	struct launched_work work;
 
-	if (calls_launch_graph(call->id))
+	if (calls_use_instance(call->id))
 		work =
 		    (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
 	else if (has_config(call->id))
@@ -400,7 +400,7 @@ void calls_enter(const struct call *call)
 		                      begins_early((const struct config_arguments *)call->arguments);
 	} else if (calls_upload_nodes(call->id)) {
 		frame->uploads_nodes = true;
-		frame->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
+		frame->exec = calls_use_instance(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
 	}
 }
 

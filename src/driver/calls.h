@@ -9,14 +9,14 @@
 #include "gpu/tpcset.h"
 
 /* The GPU writes `number` to `at` when a launch has ended; from then on, the word is never less. The memory stays for
- * as long as the process. 0: no end is written. */
+ * as long as the process. `number` 0: the GPU writes no end. */
 struct launch_end {
 	const volatile uint64_t *at;
 	uint64_t number;
 };
 
-struct account;
-struct gate;
+struct account; /* memory/account.h */
+struct gate;    /* time/gate/gates.h */
 
 /* CUDA_ARRAY3D_DESCRIPTOR. */
 struct call_array {
@@ -38,32 +38,32 @@ struct frame {
 		bool is_yielding; /* other programs have a part of the partition for now */
 		bool is_stamped;   /* the GPU says when the launch has ended */
 		unsigned int tpcs; /* of the launch; 0: not known */
-		bool has_more;     /* the answer of the gate, below: decided for calls with the same answer */
+		bool has_more;     /* for calls that may use `more`, beyond the own part: the gate's answer, below */
 		struct tpcset more;
 		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
 		struct tpcset set;
 	} recent;
 
-	/* calls.h: facts about the launches of a call; all 0 if the call says nothing */
+	/* calls_enter fills, calls_leave clears (not begins_early): the call's launches; 0 if the call says nothing */
 	bool uploads_nodes;     /* the launches are nodes of a graph */
 	CUgraphExec exec;       /* the graph's instance; NULL while the instance is being made */
 	CUstream stream;        /* of the launches; perhaps a stream of every context (cuda.h) */
 	struct qmd_shape shape; /* if the blocks of the launch may have to run at once */
 	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 
-	/* launch/queued.c: the end of a launch until the GPU is told of the commands. Then the turn of the launch in
-	 * its stream (driver/pushbuffer/queue.h), and whether the launch was noted. The gate gives the cookie. */
-	struct launch_end end;
-	uint64_t cookie, turn;
-	bool is_noted;
+	/* launch/queued.c */
+	struct launch_end end; /* of the launch; valid until the GPU is told of the commands */
+	uint64_t cookie, turn; /* from the gate; the launch's number in its stream (pushbuffer/queue.h), 0: none */
+	bool is_noted;         /* the launch's mask can still be changed */
 	struct launch_end front; /* of the launch right in front */
 
-	/* time/gate/gate.c: calls inside of each other. Then where the launch of the outermost call may run, if not in
-	 * the program's own part. The gate keeps the rest until the outermost call ends. */
-	unsigned int nested;
-	bool has_more, is_entering, is_cancellable;
+	/* time/gate/gate.c: of the outermost call, until its end */
+	unsigned int nested; /* calls inside of each other */
+	bool has_more;       /* the launch may use `more`, beyond the program's own part */
+	bool is_entering, is_cancellable; /* counted as `entering`; the thread may be cancelled after the call */
 	struct tpcset more;
-	uint64_t ticket, launched_ns, moves_since;
+	uint64_t ticket, launched_ns; /* of in_flight.h; the begin of a call whose length is to be learned, else 0 */
+	uint64_t moves_since; /* when a graph began to move to other TPCs; else 0 */
 	struct gate *gate; /* of gate_context, while the epoch is gate_epoch */
 	CUcontext gate_context;
 	uint64_t gate_epoch;
@@ -291,7 +291,7 @@ CALLS_ARE(calls_create_stream, CALLS_CREATES_STREAM)
 CALLS_ARE(calls_destroy_stream, CALLS_DESTROYS_STREAM)
 CALLS_ARE(calls_instantiate_graph, CALLS_INSTANTIATES)
 CALLS_ARE(calls_run_graph, CALLS_RUNS_GRAPH)
-CALLS_ARE(calls_launch_graph, CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH)
+CALLS_ARE(calls_use_instance, CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH)
 CALLS_ARE(calls_upload_nodes, CALLS_INSTANTIATES | CALLS_RUNS_GRAPH | CALLS_UPLOADS_GRAPH)
 CALLS_ARE(calls_add_node, CALLS_ADDS_NODE)
 CALLS_ARE(calls_are_of_graphs,
@@ -299,7 +299,7 @@ CALLS_ARE(calls_are_of_graphs,
 CALLS_ARE(calls_are_about_memory, CALLS_MEMORY)
 CALLS_ARE(calls_may_use_managed_memory, CALLS_MANAGED | CALLS_POOLS)
 
-/* Whether a call, at the begin, is for memory with pages that move at a touch. Of a pool, the properties say so. */
+/* Whether a call, at the begin, is for memory with pages that move at a touch. Looks at a pool's properties. */
 bool calls_use_managed_memory(const struct call *call);
 
 /* --- their arguments, in the driver's layout -------------------------------------------------------------------- */
@@ -455,6 +455,6 @@ void calls_refuse(const struct call *call);
  * attributes ask for clusters: residency.c finds the function's clusters in the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* A call begins, or has ended. The frame gets the call's facts about launches. */
+/* A call begins, or has ended: fills or clears the frame's facts about launches. */
 void calls_enter(const struct call *call);
 void calls_leave(const struct call *call);

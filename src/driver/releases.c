@@ -223,7 +223,7 @@ static struct releases *make_releases(CUcontext context, const struct gpu *gpu)
 		else
 			prepare_timestamps(context, releases, gpu);
 		counts_begin(place);
-		counts_are_more(&segment);
+		counts_announce(&segment);
 	}
 	return releases;
 }

@@ -52,7 +52,7 @@ void streams_wait(CUstream stream, CUcontext context)
 	wait_in(&streams_waiting, bit_of(stream, context));
 }
 
-void streams_have_foreign_event(void)
+void streams_note_foreign_event(void)
 {
 	atomic_store(&has_foreign_event, true);
 }

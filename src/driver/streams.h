@@ -24,13 +24,13 @@ static inline bool streams_some_wait(void)
 void streams_wait(CUstream stream, CUcontext context);
 void streams_launch(CUstream stream, CUcontext context);
 
-/* The stream waits for an event. The event comes when launches now in flight have ended, and they count before all
- * launches behind the wait. So the wait matters, and true is returned, only where a stream waits for the host, where
- * launches of other GPUs do not count, or where the process has an event of another process with uncounted launches. */
+/* The stream waits for an event. Normally the event comes when launches now in flight on the same GPU have ended: the
+ * wait is ignored, with false. The stream counts as waiting, with true, if the event may come later: the process uses
+ * other GPUs, a stream waits for a value or the host, or the process has an event of another process. */
 bool streams_wait_for_event(CUstream stream, CUcontext context, bool has_other_gpus);
 
 /* From here on, the process has an event of another process. */
-void streams_have_foreign_event(void);
+void streams_note_foreign_event(void);
 
 /* Whether a launch into the stream may have to wait. `is_idle`: nothing of the process is in flight. */
 bool streams_may_wait(CUstream stream, CUcontext context, bool is_idle);

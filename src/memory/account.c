@@ -129,7 +129,7 @@ void accounts_after_fork(void)
 	count = 0;
 }
 
-void account_has_gap(void)
+void account_note_gap(void)
 {
 	segment_set_memory_gap(&segment);
 }

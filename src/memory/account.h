@@ -2,8 +2,9 @@
  * The memory of each GPU that this process has, the ledger in which the account is kept (state/ledger.h), and whether
  * there may be more.
  *
- * state/segment/memory.h says how limits are found. A process with no right to write the group's ledger shares one
- * with the user's members of the group (state/group/apart.c). A process that finds no slot obeys the limits alone.
+ * state/segment/memory.h says how limits are found. A process with no right to write the group's ledger shares one with
+ * the user's members of the group (state/group/apart.c). Without a slot in the ledger, the limits hold for the process
+ * alone.
  *
  * Any thread. Only account_of_context and account_of_device call the driver.
  */
@@ -15,8 +16,8 @@
 /* Of a GPU. Stays for as long as the process. */
 struct account;
 
-/* From here on, the limits are of this segment. Only while no thread uses the driver. In the child of a fork, as yet
- * without memory. */
+/* From here on, the limits are of this segment. Only while no thread uses the driver. accounts_after_fork: in the child
+ * of a fork, which has no memory yet. */
 void accounts_use(const struct segment *segment);
 void accounts_after_fork(void);
 
@@ -33,7 +34,7 @@ bool account_reserve(struct account *account, uint64_t bytes);
 void account_change(struct account *account, int64_t bytes);
 
 /* The process has memory outside the account. */
-void account_has_gap(void);
+void account_note_gap(void);
 
 /* Gives back the memory of dead members of the group. */
 void account_reclaim(void);

@@ -6,7 +6,7 @@ static atomic_uint calls;
 static _Atomic uint64_t ended;
 static __thread bool is_in_call __attribute__((tls_model("initial-exec")));
 
-void memory_call_is_in_progress(bool begins)
+void memory_note_call(bool begins)
 {
 	is_in_call = begins;
 	if (begins) {

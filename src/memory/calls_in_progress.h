@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /* A call begins on the thread, and has ended. */
-void memory_call_is_in_progress(bool begins);
+void memory_note_call(bool begins);
 
-/* Whether no other thread is in a call. `number` differs after each call. */
+/* Whether no other thread is in a call. `number` gets the number of ended calls: if equal later, no call ended
+ * between. */
 bool memory_is_quiet(uint64_t *number);
 
 /* Of the threads, only the caller is left in the child of a fork. */

@@ -33,7 +33,7 @@ static bool look_at_older(CUcontext context)
 	struct account *account = account_of_context(context);
 
 	if (account && !overhead_look(account, true))
-		account_has_gap();
+		account_note_gap();
 	return true;
 }
 
@@ -241,7 +241,7 @@ static void graph_call_begins(const struct call *call)
 {
 	const struct call_exec *launched = (const struct call_exec *)call->arguments;
 	bool was_launched = false;
-	uint64_t bytes = calls_launch_graph(call->id) ? graph_allocations_of(launched->exec, &was_launched) : 0;
+	uint64_t bytes = calls_use_instance(call->id) ? graph_allocations_of(launched->exec, &was_launched) : 0;
 	struct account *account = bytes > 0 ? account_of_call(call) : NULL;
 
 	if (account)
@@ -472,7 +472,7 @@ void memory_call_begins(const struct call *call)
 	if (driver_is_called_by_us() || calls_synchronize(call->id) || memory->depth++ > 0)
 		return;
 	*memory = (struct call_memory){.depth = 1};
-	memory_call_is_in_progress(true);
+	memory_note_call(true);
 	way_of(call->id)->begins(call);
 	errno = saved;
 }
@@ -484,9 +484,9 @@ static void synchronized(const struct call *call)
 
 	if (driver_is_called_by_us() || call->frame->memory.depth > 0)
 		return;
-	memory_call_is_in_progress(true);
+	memory_note_call(true);
 	pools_synchronized();
-	memory_call_is_in_progress(false);
+	memory_note_call(false);
 	errno = saved;
 }
 
@@ -513,7 +513,7 @@ static void other_ended(const struct call *call)
 		way->fails(call);
 		*call->result = memory->is_refused ? CUDA_ERROR_OUT_OF_MEMORY : *call->result;
 	}
-	memory_call_is_in_progress(false);
+	memory_note_call(false);
 	listen_to_more();
 	errno = saved;
 }

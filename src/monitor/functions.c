@@ -7,7 +7,7 @@
 
 bool monitor_functions_add(struct monitor *monitor, const char *name)
 {
-	if (!monitor_take_memory(monitor, sizeof monitor->functions[0] + (name ? strlen(name) : 0)))
+	if (!monitor_reserve_memory(monitor, sizeof monitor->functions[0] + (name ? strlen(name) : 0)))
 		return false;
 	if (monitor->function_count == monitor->function_room) {
 		unsigned int room = monitor->function_room ? 2 * monitor->function_room : 16;

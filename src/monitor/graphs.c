@@ -21,7 +21,7 @@ static struct watched_graph *graph_for(struct monitor *monitor, struct watched_r
 	struct watched_graph *found = find_graph(ring, exec);
 
 	if (!found && ring->graph_count < MONITOR_GRAPHS_MAX && ring->gpu->graphs < MONITOR_GRAPHS_MOST &&
-	    monitor_take_memory(monitor, sizeof *found)) {
+	    monitor_reserve_memory(monitor, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
 			ring->gpu->graphs++;

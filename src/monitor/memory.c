@@ -26,13 +26,13 @@ static struct account *account_of(uint64_t user)
 	return &accounts[place];
 }
 
-bool monitor_take_memory(struct monitor *monitor, size_t bytes)
+bool monitor_reserve_memory(struct monitor *monitor, size_t bytes)
 {
 	struct account *account = account_of(monitor->user);
 	size_t own = atomic_fetch_add(&account->bytes, bytes) + bytes, sum = atomic_fetch_add(&all, bytes) + bytes;
 	bool fits = sum < ALL_MOST && own <= ALL_MOST - sum;
 
-	monitor->taken += bytes;
+	monitor->reserved += bytes;
 	if (!fits)
 		monitor_return_memory(monitor, bytes);
 	return fits;
@@ -42,5 +42,5 @@ void monitor_return_memory(struct monitor *monitor, size_t bytes)
 {
 	atomic_fetch_sub(&account_of(monitor->user)->bytes, bytes);
 	atomic_fetch_sub(&all, bytes);
-	monitor->taken -= bytes;
+	monitor->reserved -= bytes;
 }

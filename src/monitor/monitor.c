@@ -261,7 +261,7 @@ static int renew(struct monitor *monitor, struct error *error)
 static int begin_look(struct monitor *monitor, struct error *error)
 {
 	monitor->user = proc_status(monitor->editor.pid, "Uid:", UINT64_MAX);
-	if (!monitor_take_memory(monitor, sizeof *monitor) || !monitor_functions_add(monitor, NULL))
+	if (!monitor_reserve_memory(monitor, sizeof *monitor) || !monitor_functions_add(monitor, NULL))
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "pid %d: no memory is left for it",
 		                      (int)monitor->editor.pid);
 	monitor->began = process_clock_ns();
@@ -339,7 +339,7 @@ void monitor_end(struct monitor *monitor)
 		free((void *)monitor->functions[i].name);
 	free(monitor->functions);
 	free(monitor->found);
-	monitor_return_memory(monitor, monitor->taken);
+	monitor_return_memory(monitor, monitor->reserved);
 	editor_close(&monitor->editor);
 	free(monitor);
 }

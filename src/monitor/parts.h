@@ -96,7 +96,7 @@ struct monitor {
 	unsigned int function_count, function_room;
 	uint16_t places[2 * MONITOR_FUNCTIONS_MOST]; /* hash table of functions, by name: an index; 0: free */
 	size_t text;                              /* the bytes of all names */
-	size_t taken;                             /* monitor_take_memory */
+	size_t reserved;                          /* monitor_reserve_memory */
 	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
@@ -116,8 +116,8 @@ struct monitor {
 /* --- memory.c ---------------------------------------------------------------------------------------------------- */
 
 /* The memory of all looks of this process has a bound. One user's processes get no more than stays free for the rest.
- * False if there is not as much. */
-bool monitor_take_memory(struct monitor *monitor, size_t bytes);
+ * False, and nothing is reserved, without as much. */
+bool monitor_reserve_memory(struct monitor *monitor, size_t bytes);
 void monitor_return_memory(struct monitor *monitor, size_t bytes);
 
 /* --- monitor.c ---------------------------------------------------------------------------------------------------- */

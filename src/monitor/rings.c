@@ -16,7 +16,7 @@ struct watched_gpu *monitor_gpu_for(struct monitor *monitor, struct pci_address 
 
 	for (unsigned int i = 0; i < monitor->gpu_count && !found; i++)
 		found = pci_address_equal(monitor->gpus[i]->taken.pci, pci) ? monitor->gpus[i] : NULL;
-	if (!found && monitor->gpu_count < MONITOR_GPUS && monitor_take_memory(monitor, sizeof *found)) {
+	if (!found && monitor->gpu_count < MONITOR_GPUS && monitor_reserve_memory(monitor, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
 			found->taken.pci = pci;
@@ -85,7 +85,8 @@ static struct watched_ring *open_ring(struct monitor *monitor, const struct time
 {
 	struct watched_gpu *gpu =
 	    monitor->ring_count < MONITOR_RINGS_MOST ? monitor_gpu_for(monitor, timestamps->pci) : NULL;
-	struct watched_ring *ring = gpu && monitor_take_memory(monitor, sizeof *ring) ? calloc(1, sizeof *ring) : NULL;
+	bool has_memory = gpu && monitor_reserve_memory(monitor, sizeof(struct watched_ring));
+	struct watched_ring *ring = has_memory ? calloc(1, sizeof *ring) : NULL;
 
 	if (ring) {
 		monitor->ring_count++;

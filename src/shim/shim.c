@@ -95,7 +95,7 @@ static void in_child(void)
 	                   segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
-		segment_slots_free();
+		segment_slots_forget();
 		use_segment();
 		parents.file = -1; /* the new segment's handle has the number now */
 		segment_close(&parents);

@@ -103,7 +103,7 @@ int libsmctrl_set_global_mask(uint64_t mask)
 
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask)
 {
-	return set_in_scope(APP_MASKS_ONE, stream, mask);
+	return set_in_scope(APP_MASKS_STREAM, stream, mask);
 }
 
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask)

@@ -103,7 +103,7 @@ static void copy(const struct part *part, struct segment_revision *to, const str
 	memcpy((char *)to + part->at, (const char *)from + part->at, part->size);
 }
 
-void revision_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
+void revision_put_settings(struct segment_revision *revision, const struct segment_revision *wanted)
 {
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		if (revision_gives(wanted, setting))
@@ -151,7 +151,7 @@ int revision_put_all(struct segment_revision *revision, const struct segment_rev
 
 	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
 		result = revision_put(revision, &wanted->partitions[i], error);
-	revision_put_time(revision, wanted);
+	revision_put_settings(revision, wanted);
 	return result;
 }
 
@@ -159,8 +159,8 @@ void revision_put_missing(struct segment_revision *revision, const struct segmen
 {
 	struct segment_revision own = *revision;
 
-	revision_put_time(revision, other);
-	revision_put_time(revision, &own);
+	revision_put_settings(revision, other);
+	revision_put_settings(revision, &own);
 	for (uint32_t i = 0; i < other->count; i++) {
 		if (!revision_find_partition(revision, other->partitions[i].pci))
 			revision_put(revision, &other->partitions[i], NULL);

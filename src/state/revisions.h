@@ -141,7 +141,8 @@ static inline bool segment_memory_is_limited(const struct segment_revision *revi
 	return segment_memory_limit(revision) != SEGMENT_MEMORY_OFF;
 }
 
-/* Whether the setting is given; or one before `end`: of time with SETTING_MEMORY, any with SETTING_COUNT. */
+/* Whether the setting is given; whether any setting before `end` is given. SETTING_MEMORY as `end` asks for settings of
+ * time, SETTING_COUNT for any setting. */
 bool revision_gives(const struct segment_revision *revision, enum setting setting);
 bool revision_gives_any(const struct segment_revision *revision, enum setting end);
 
@@ -172,7 +173,7 @@ const struct segment_partition *revision_find_partition(const struct segment_rev
 int revision_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
 /* Puts the given settings of `wanted` into the revision; the rest stays. */
-void revision_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
+void revision_put_settings(struct segment_revision *revision, const struct segment_revision *wanted);
 
 /* Puts all partitions and settings of `other` into the revision that the revision lacks. */
 void revision_put_missing(struct segment_revision *revision, const struct segment_revision *other);

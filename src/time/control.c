@@ -57,7 +57,7 @@ void control_call_begins(const struct call *call)
 {
 	control_check(segment_revision_number(&segment));
 	if (call->id == CALL_IPC_OPEN_EVENT)
-		streams_have_foreign_event();
+		streams_note_foreign_event();
 	enum segment_time_state why = memory_use_wants_call(call->id) ? memory_use_of_call(call) : SEGMENT_TIME_NONE;
 
 	if (why != SEGMENT_TIME_NONE)
@@ -76,14 +76,14 @@ void control_module_loaded(const void *cubin, size_t size)
 
 void control_context_created(void)
 {
-	channels_are_there();
+	channels_context_made();
 	control_check(segment_revision_number(&segment));
 	time_thread_ring();
 }
 
 void control_context_destroyed(void)
 {
-	channels_are_going();
+	channels_context_going();
 }
 
 /* --- its life ---------------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ static void set_up(void)
 	assert_done(driver_resolve("libcuda.so.1", &error));
 	assert_done(channels_watch(&error));
 	gpu_set_up(NULL);
-	channels_are_there();
+	channels_context_made();
 }
 
 /* --- work ------------------------------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ TIMED(list_out_of_date)
 
 	set_up();
 	gpu_open(&other, 0);
-	channels_are_there();
+	channels_context_made();
 	assert_done(channels_suspend(&error));
 	assert_done(channels_resume(&error));
 	gpu_close(&other);
@@ -170,7 +170,7 @@ TIMED(another_is_being_made)
 
 	pthread_join(another, NULL);
 	gpu_open(&third, 0);
-	channels_are_there();
+	channels_context_made();
 	assert_int_equal(channels_suspend(&error), CHANNELS_CHANGING);
 }
 
@@ -181,8 +181,8 @@ TIMED(another_is_going)
 
 	set_up();
 	gpu_open(&other, 0);
-	channels_are_going();
-	channels_are_there();
+	channels_context_going();
+	channels_context_made();
 	assert_int_equal(channels_suspend(&error), CHANNELS_CHANGING);
 }
 
@@ -193,9 +193,9 @@ TIMED(one_goes_meanwhile)
 
 	set_up();
 	prepare(&work);
-	channels_are_there();
+	channels_context_made();
 	launch_and_suspend(&work);
-	channels_are_going();
+	channels_context_going();
 	assert_int_equal(channels_suspend(&error), CHANNELS_CHANGING);
 	timed_wait_until (has_ended(&work));
 	discard(&work);
@@ -278,7 +278,7 @@ TIMED(slices_of_new_contexts)
 	gpu_close(&other);
 	assert_done(channels_set_slice(0, &error));
 	assert_int_equal(slice_of(0), before);
-	channels_have_changed();
+	channels_note_change();
 	assert_done(channels_set_slice(SHORT_US, &error));
 	assert_int_equal(channels_list.group_count, 1);
 	assert_int_equal(slice_of(0), SHORT_US);
@@ -299,7 +299,7 @@ TIMED_BY(timed_run_on_simulator, all_or_none)
 		prepare(&works[i]);
 		launch(&works[i], many[i].where, CYCLES);
 	}
-	channels_are_there();
+	channels_context_made();
 	assert_int_equal(channels_suspend(&error), CHANNELS_REFUSED);
 	for (unsigned int i = 0; i < CONTEXTS; i++) {
 		gpu_check(cuCtxSetCurrent(many[i].context));
@@ -356,7 +356,7 @@ TIMED(watched_again)
 	gpu_open(&other, 0);
 	gpu_close(&gone);
 	assert_done(channels_watch(&error));
-	channels_have_changed();
+	channels_note_change();
 	assert_done(channels_suspend(&error));
 	assert_int_equal(channels_list.count, 16);
 	assert_done(channels_resume(&error));

@@ -197,7 +197,7 @@ TEST_IN_BOTH_WAYS(it_leaves_while_we_come)
 	CUstream stream = gpu_new_stream();
 
 	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
-	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
+	assert_int_equal(set_mask(APP_MASKS_STREAM, stream, disabled), 0);
 	gpu_assert_runs_in(&gpu, stream, kept);
 	gpu_check(cuStreamDestroy_v2(stream));
 	gpu_assert_inside(before);

@@ -165,7 +165,7 @@ TEST(an_interval_begins_anew_and_the_sum_goes_on)
 	add_gpu(&watched, &take);
 	add_gpu(&watched, &lost);
 	assert_non_null(watched.gpus[0].why_unknown);
-	watched_begin(&list);
+	watched_begin_interval(&list);
 	assert_null(watched.gpus[0].why_unknown);
 	add_gpu(&watched, &take);
 	assert_each(watched.gpus[0].busy_ns, 25000000, watched.gpus[0].all_busy_ns, 50000000, watched.gpu_count, 1);

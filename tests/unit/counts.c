@@ -20,7 +20,7 @@ static struct error error;
 FIXTURE(open_segment)
 {
 	segment = make_segment();
-	segment_slots_free();
+	segment_slots_forget();
 }
 
 /* What this process has mapped stays, as the hardware may write there. */

@@ -8,7 +8,7 @@ static size_t take_all(struct monitor *look)
 {
 	size_t pieces = 0;
 
-	while (monitor_take_memory(look, PIECE))
+	while (monitor_reserve_memory(look, PIECE))
 		pieces++;
 	return pieces;
 }
@@ -22,12 +22,12 @@ TEST(nobody_gets_more_than_stays_free_for_others)
 	assert_int_equal(take_all(&second), 0);
 	/* Half of what is left, and so on. */
 	assert_in_range(take_all(&other), pieces / 2 - 1, pieces / 2 + 1);
-	monitor_return_memory(&first, first.taken);
+	monitor_return_memory(&first, first.reserved);
 	assert_in_range(take_all(&second), pieces / 2, pieces);
-	monitor_return_memory(&second, second.taken);
-	monitor_return_memory(&other, other.taken);
+	monitor_return_memory(&second, second.reserved);
+	monitor_return_memory(&other, other.reserved);
 	assert_int_equal(take_all(&second), pieces);
-	monitor_return_memory(&second, second.taken);
+	monitor_return_memory(&second, second.reserved);
 }
 
 TEST(many_users_share_an_account)
@@ -41,7 +41,7 @@ TEST(many_users_share_an_account)
 	}
 	assert_in_range(all, 64, 1024);
 	for (unsigned int i = 0; i < 200; i++)
-		monitor_return_memory(&looks[i], looks[i].taken);
+		monitor_return_memory(&looks[i], looks[i].reserved);
 	assert_in_range(take_all(&looks[0]), 64, 1024);
 }
 

@@ -392,7 +392,7 @@ TEST(threads_give_their_slots_back)
 {
 	struct segment_counters counters;
 
-	segment_slots_free();
+	segment_slots_forget();
 	owner = make_segment();
 	for (int i = 0; i < 5 * COUNTER_SLOTS; i++)
 		threads_run(1, count_and_give_back, &owner, 0);
@@ -467,7 +467,7 @@ TEST(a_former_policy)
 	assert_string_equal(revision_format(&revision, again), "0000:3b:00.0=0-7;priority=80;lend=2000");
 	assert_false(revision_gives_any(&former, SETTING_COUNT));
 	revision = former;
-	revision_put_time(&revision, &wanted);
+	revision_put_settings(&revision, &wanted);
 	assert_each(revision.rank.unused, former.rank.unused, revision.rank.priority, wanted.rank.priority);
 	assert_string_equal(revision_format(&revision, again), "priority=80");
 }

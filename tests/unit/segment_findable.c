@@ -163,7 +163,7 @@ TEST(second_copy_shares_it)
 	assert_set(&second, first, 20, 21);
 	/* Its launches are counted, but it takes none of the parent's slots. */
 	assert_null(segment_slot_take(&second));
-	segment_slots_free();
+	segment_slots_forget();
 	segment_close(&second);
 }
 

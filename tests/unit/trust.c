@@ -161,7 +161,7 @@ TEST(making_where_others_are)
 
 static void assert_closed(const char *path, const char *reason)
 {
-	assert_result(trust_check_open(below(path), &error), path, reason);
+	assert_result(trust_check_readable(below(path), &error), path, reason);
 }
 
 static void assert_open(const char *path)

@@ -52,7 +52,7 @@ static int explain_lost_output(const struct options *options, struct error *erro
 {
 	struct error why = *error;
 
-	bool changes = options->action == ACTION_CHANGE || revision_gives_any(&options->time, SETTING_COUNT);
+	bool changes = options->action == ACTION_CHANGE || revision_gives_any(&options->settings, SETTING_COUNT);
 
 	if (!changes || options->action == ACTION_RUN || options->dry_run)
 		return EXIT_FAILURE;

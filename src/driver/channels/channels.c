@@ -42,7 +42,7 @@ static _Atomic uint32_t highest; /* handle given by the CUDA driver */
 static atomic_bool saw_all;      /* since the CUDA driver's first object */
 static atomic_bool are_suspended, some_are_new;
 
-void channels_have_changed(void)
+void channels_note_change(void)
 {
 	atomic_fetch_add(&changes, 1);
 }
@@ -75,18 +75,18 @@ static bool are_changing(void)
 }
 
 /* Several threads may be making contexts. */
-void channels_are_there(void)
+void channels_context_made(void)
 {
 	if (is_maker)
 		atomic_fetch_sub(&makers, 1);
 	is_maker = false;
-	channels_have_changed();
+	channels_note_change();
 }
 
-void channels_are_going(void)
+void channels_context_going(void)
 {
 	atomic_store(&going, process_clock_ns());
-	channels_have_changed();
+	channels_note_change();
 }
 
 /* Channels that come during a suspension count as changes only afterwards: a context in the making needs channels. */
@@ -94,7 +94,7 @@ static void set_suspended(bool wanted)
 {
 	atomic_store(&are_suspended, wanted);
 	if (!wanted && atomic_exchange(&some_are_new, false))
-		channels_have_changed();
+		channels_note_change();
 }
 
 static void note_new_channel(void)
@@ -106,7 +106,7 @@ static void note_new_channel(void)
 	if (atomic_load_explicit(&are_suspended, memory_order_relaxed))
 		atomic_store_explicit(&some_are_new, true, memory_order_relaxed);
 	else
-		channels_have_changed();
+		channels_note_change();
 }
 
 static void see_object(uint32_t object, uint32_t class)
@@ -256,7 +256,7 @@ static enum channels_result make_list(const struct kernel_client *client, struct
 		error_set(error, "none of its work can be found in the kernel driver");
 		result = CHANNELS_NONE;
 	} else {
-		kernel_client_is_proven();
+		kernel_client_settle();
 	}
 	if (result != CHANNELS_REFUSED)
 		changes_seen = now;
@@ -498,5 +498,5 @@ void channels_after_fork(void)
 	is_maker = false;
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
 	asked = FIRST_HANDLE;
-	channels_have_changed();
+	channels_note_change();
 }

@@ -1,6 +1,6 @@
 /*
  * Suspends the work of this process on the GPUs, in the middle of kernels, and resumes the work; and sets for how long
- * the work runs at a time (facts.md, "Time slices").
+ * the work runs at a time (docs/internals/facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some channels that can
  * run kernels, all in one group. The kernel driver lets a process stop its own channels, and set the time slice of its
@@ -22,10 +22,11 @@
 int channels_watch(struct error *error);
 void channels_unwatch(void);
 
-/* A context has been made; is being destroyed; or either. The next suspension looks for channels again. Any thread. */
-void channels_are_there(void);
-void channels_are_going(void);
-void channels_have_changed(void);
+/* A context has been made; a context is being destroyed; channels may have come or gone. The next suspension looks for
+ * channels again. Any thread. */
+void channels_context_made(void);
+void channels_context_going(void);
+void channels_note_change(void);
 
 enum channels_result {
 	CHANNELS_DONE,
@@ -35,7 +36,7 @@ enum channels_result {
 };
 
 /* Looks for channels that have come since the last time, and forgets channels that have gone: 5 to 11 ms on the
- * hardware if the driver was not watched from the begin on. Only one thread may call this and the next three. */
+ * hardware if the driver was not watched from the begin on. For one thread, as _suspend, _resume and _set_slice. */
 enum channels_result channels_find(struct error *error);
 
 /* Suspends all channels that can run kernels, of all contexts on all GPUs. On failure no channel is suspended any more.
@@ -54,6 +55,7 @@ enum channels_result channels_set_slice(uint64_t slice_us, struct error *error);
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);
 
+/* Rises with each look for channels: there may be new channels. */
 uint64_t channels_looks(void);
 
 /* The channels found, in our thread alone. */

@@ -101,7 +101,7 @@ bool kernel_client_is_known(void)
 	return atomic_load(&known_handle) != 0;
 }
 
-void kernel_client_is_proven(void)
+void kernel_client_settle(void)
 {
 	atomic_store(&is_proven, true);
 }

@@ -41,7 +41,7 @@ struct kernel_client {
 int kernel_client_reach(struct kernel_client *client, struct error *error);
 
 /* The client has channels: no other client takes its place. */
-void kernel_client_is_proven(void);
+void kernel_client_settle(void);
 
 /* Controls an object of the client; returns the status (gpu/topology/rm_abi.h). */
 uint32_t kernel_client_control(const struct kernel_client *client, uint32_t object, uint32_t command, void *parameters,

@@ -173,12 +173,12 @@ void graphs_call_begins(const struct call *call)
 	if (place)
 		counts_graph_begins(place);
 	/* First: may raise the epoch of masks. */
-	if (calls_launch_graph(call->id) && timestamps_graph_begins(call, exec))
+	if (calls_use_instance(call->id) && timestamps_graph_begins(call, exec))
 		graph_instances_expire(exec);
 	call->frame->masks = epoch_of_masks();
 	if (calls_instantiate_graph(call->id)) {
 		instance_begins(call);
-	} else if (calls_launch_graph(call->id)) {
+	} else if (calls_use_instance(call->id)) {
 		launch_begins(exec, call->frame);
 	} else if (call->id == CALL_GRAPH_EXEC_DESTROY) {
 		graph_instances_remove(exec);
@@ -196,7 +196,7 @@ void graphs_call_ended(const struct call *call)
 	bool is_done = *call->result == CUDA_SUCCESS;
 	struct counts_place *place = place_of(call);
 
-	if (calls_launch_graph(call->id))
+	if (calls_use_instance(call->id))
 		count_kernels(call, ((const struct call_exec *)call->arguments)->exec);
 	if (place)
 		counts_graph_ended(place);
@@ -204,7 +204,7 @@ void graphs_call_ended(const struct call *call)
 	         ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_counts_restore(call->frame);
-	if (calls_launch_graph(call->id)) {
+	if (calls_use_instance(call->id)) {
 		call->frame->refreshes = false;
 		timestamps_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	}

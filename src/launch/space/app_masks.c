@@ -222,7 +222,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 	if (scope < APP_MASKS_ALL || scope > APP_MASKS_NEXT)
 		return scope == APP_MASKS_ASK ? 0 : EINVAL;
 	memcpy(&mask, disabled, sizeof mask);
-	if (scope == APP_MASKS_ONE)
+	if (scope == APP_MASKS_STREAM)
 		pthread_once(&heard, hear_of_calls);
 	/* Only this thread reads the mask. The very first mask takes the lock nevertheless, to raise the epoch. */
 	if (scope == APP_MASKS_NEXT && atomic_load(&are_in_force)) {

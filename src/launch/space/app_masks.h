@@ -1,5 +1,5 @@
 /*
- * The second decider: the program's own masks, set through libsmctrl. A mask is for all launches, for the launches into
+ * The third decider: the program's own masks, set through libsmctrl. A mask is for all launches, for the launches into
  * one stream, or for a thread's next launch. The narrower scope wins. The partition limits all masks.
  *
  * The launch callback does not name the stream (facts.md, "Callbacks"); the API call around the callback does (hook.h).
@@ -14,23 +14,24 @@
 #include "driver/hook.h"
 
 enum app_masks_scope {
-	APP_MASKS_ALL,  /* launches without a narrower mask */
-	APP_MASKS_ONE,  /* launches into a stream */
-	APP_MASKS_NEXT, /* the calling thread's next launch outside of graphs */
-	APP_MASKS_ASK   /* nothing: asks whether masks can be set */
+	APP_MASKS_ALL,    /* launches without a narrower mask */
+	APP_MASKS_STREAM, /* launches into a stream */
+	APP_MASKS_NEXT,   /* the calling thread's next launch outside of graphs */
+	APP_MASKS_ASK     /* nothing: asks whether masks can be set */
 };
 
 /* A mask has a bit for each disabled TPC: TPC n is bit n % 64 of word n / 64. All zero means no mask. */
 #define APP_MASKS_WORDS 2
 
-/* Sets a mask. `stream` is a CUstream and is used with APP_MASKS_ONE only. The default streams NULL and 1 share one
+/* Sets a mask. `stream` is a CUstream and is used with APP_MASKS_STREAM only. The default streams NULL and 1 share one
  * mask, in all contexts; 2 is the calling thread's default stream. Returns 0; ENOTSUP if launches will never be
  * announced to us; ENOMEM; EINVAL. libsmctrl looks the name up in our library: another meaning needs another name. */
 #define APP_MASKS_ENTRY "nvtaskset_set_mask_1"
 typedef int app_masks_set(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;
 
-/* From now on, masks can be set. `hears`: we are subscribed. Another tool may delay that: then call this again. */
+/* From now on, masks can be set. `hears`: we are subscribed; if another tool delays that, call this again
+ * afterwards. */
 void app_masks_open(bool hears);
 
 /* In the child of a fork, which keeps the parent's masks. The lock is free: the parent's threads do not exist there. */

@@ -123,7 +123,7 @@ void counts_begin(struct counts_place *place)
 	move(place);
 }
 
-void counts_are_more(const struct segment *segment)
+void counts_announce(const struct segment *segment)
 {
 	atomic_fetch_add(&segment->memory->contexts, 1);
 }
@@ -194,5 +194,5 @@ void counts_note_gap(struct counts_place *place, enum counts_gap gap)
 void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap)
 {
 	if (note(&segment->memory->gaps, gap))
-		counts_are_more(segment);
+		counts_announce(segment);
 }

@@ -121,6 +121,6 @@ void counts_begin(struct counts_place *place);
 void counts_end(struct counts_place *place);
 
 /* A place has begun: readers of some places of this process look for more. */
-void counts_are_more(const struct segment *segment);
+void counts_announce(const struct segment *segment);
 
 void counts_after_fork(struct counts_areas *areas); /* in the child: the areas belong to the parent */

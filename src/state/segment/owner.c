@@ -197,7 +197,7 @@ bool segment_find_own(struct segment *segment)
 	segment->file = handle;
 	group_close_file(&segment->group);
 	if (atomic_load(&segment->memory->execution) == identity_own_execution() && is_mapped(segment)) {
-		segment_slots_keep();
+		segment_slots_forbid();
 	} else {
 		segment_set_in_force(segment, true);
 		forget_execution(segment->memory);

@@ -221,12 +221,12 @@ void segment_slot_give_back(const struct segment *segment, const struct counter_
 	atomic_fetch_and_explicit(&slots_taken, ~(UINT64_C(1) << (slot - segment->slots)), memory_order_release);
 }
 
-void segment_slots_free(void)
+void segment_slots_forget(void)
 {
 	atomic_store(&slots_taken, SHARED_SLOT);
 }
 
-void segment_slots_keep(void)
+void segment_slots_forbid(void)
 {
 	atomic_store(&slots_taken, UINT64_MAX);
 }

@@ -185,8 +185,8 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
 /* How often the number was raised without an edit (segment_raise in edit.h). */
 uint64_t segment_raised(const struct segment *segment);
 
-/* Raises the futex of the owner's thread (time/thread.h), and wakes the thread: an idle process follows an edit of the
- * segment or the group. For writers. */
+/* segment_rings: the word on which the owner's thread (time/thread.h) sleeps. segment_ring, for writers: raises the
+ * word, and wakes the thread: an idle process follows an edit of the segment or the group. */
 _Atomic uint32_t *segment_rings(const struct segment *segment);
 void segment_ring(const struct segment *segment);
 
@@ -214,10 +214,10 @@ struct counter_slot *segment_slot_take(const struct segment *segment);
 void segment_slot_give_back(const struct segment *segment, const struct counter_slot *slot);
 
 /* After a fork, no thread has a slot. */
-void segment_slots_free(void);
+void segment_slots_forget(void);
 
-/* For a second copy of the library, which takes no slots: the first copy has all slots. */
-void segment_slots_keep(void);
+/* For a second copy of the library, which gets no slots: the first copy has all slots. */
+void segment_slots_forbid(void);
 
 /* Counts a launch in the thread's own slot. No atomic addition, which would wait for all earlier memory accesses of the
  * thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */

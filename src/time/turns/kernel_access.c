@@ -51,7 +51,7 @@ void kernel_access_end(void)
 	channels_unwatch();
 }
 
-bool kernel_access_is_done(void)
+bool kernel_access_find(void)
 {
 	if (!kernel_client_is_known())
 		kernel_client_provoke_in_primary();

@@ -15,8 +15,9 @@ bool kernel_access_is_of_mps(void);
 void kernel_access_begin(void);
 void kernel_access_end(void);
 
-/* For our thread: whether the way is known now. If not, listens to the program's next calls. */
-bool kernel_access_is_done(void);
+/* For our thread: looks for the way, by a request in an active primary context (calls the CUDA driver). True if the way
+ * is known; otherwise listens to the program's next calls. */
+bool kernel_access_find(void);
 
 /* In the program's threads: whether to listen to a call; at the begin of the call: whether a request was provoked. */
 bool kernel_access_wants_call(int id);

@@ -92,7 +92,7 @@ static bool reach(uint64_t number)
 	enum segment_time_state reason = eligibility_reason();
 	/* A client of MPS must not use the way. With an unknown driver library there is no way. */
 	bool is_done = reason != SEGMENT_TIME_MPS_CLIENT && reason != SEGMENT_TIME_UNREACHABLE &&
-	               kernel_access_is_done();
+	               kernel_access_find();
 
 	if (is_done && !knows_gpus) {
 		eligibility_lost(memory_use_of_gpus());

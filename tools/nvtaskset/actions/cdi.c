@@ -110,7 +110,7 @@ static int look_at_mps(struct plan *plan, struct error *error)
 	if (result == 0)
 		error_set(&why, "MPS: no control daemon runs in %.100s", plan->mps.pipe_directory);
 	plan->mps.running = false;
-	if (options->mps.mode == MPS_ON || segment_shares(&options->time))
+	if (options->mps.mode == MPS_ON || segment_shares(&options->settings))
 		return error_pass(error, &why);
 	fprintf(stderr, "nvtaskset: %s: its containers take turns on the GPU with others (--mps off)\n", why.reason);
 	return 0;
@@ -145,7 +145,7 @@ static bool has_rank(const struct plan *plan)
 	struct segment_revision before = {.count = 0};
 	uint64_t number;
 
-	return segment_rank_is_given(plan->options->time.rank) ||
+	return segment_rank_is_given(plan->options->settings.rank) ||
 	       (group_read(&plan->group, &before, &number) && segment_rank_is_given(before.rank));
 }
 
@@ -165,7 +165,7 @@ static int choose_tpcs(struct plan *plan, struct error *error)
 
 	if (result == 0 && options->strict)
 		result = strict_check_gpus(&plan->revision, &plan->list, error);
-	revision_put_time(&plan->revision, &options->time);
+	revision_put_settings(&plan->revision, &options->settings);
 	if (options->pool && !has_rank(plan))
 		plan->revision.rank.priority = segment_rank_of_priority(SEGMENT_PRIORITY_USUAL);
 	return result;
@@ -223,8 +223,8 @@ static int write_device(struct plan *plan, struct error *error)
 		.pool = options->pool ? &plan->pool : NULL,
 		.pipes = plan->mps.running ? plan->mps.pipe_directory : NULL,
 		.connections = plan->mps.connections,
-		.priority = options->time.rank.priority == 0
-	                            ? -1 : segment_rank_priority(options->time.rank) < SEGMENT_PRIORITY_USUAL,
+		.priority = options->settings.rank.priority == 0
+	                            ? -1 : segment_rank_priority(options->settings.rank) < SEGMENT_PRIORITY_USUAL,
 		.gpus = topology_environment_write("", &plan->list, plan->gpus),
 		.driver = plan->driver,
 		.hide = options->hide,

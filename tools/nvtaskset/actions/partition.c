@@ -111,7 +111,8 @@ static void show(const char *name, const struct options *options, const struct t
 		show_sets(name, "new", options->set.notation, &target->chosen, &target->now);
 	for (enum setting setting = 0; setting < SETTING_COUNT; setting++) {
 		if (setting_format(&target->now, setting, SETTING_FOR_PEOPLE, text)) {
-			printf("%s's %s %s: %s%s\n", name, revision_gives(&options->time, setting) ? "new" : "current",
+			printf("%s's %s %s: %s%s\n", name,
+			       revision_gives(&options->settings, setting) ? "new" : "current",
 			       setting_name(setting), text, setting == SETTING_MEMORY ? memory : use);
 			use = "";
 		}
@@ -184,8 +185,8 @@ static int check_in_force(const struct subject *subject, struct error *error)
 
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
-			obstacle = time_refusal(&time,
-			                        is_group(subject) ? &subject->options->time : &targets->list[i].now);
+			obstacle = time_refusal(&time, is_group(subject) ? &subject->options->settings
+			                                                 : &targets->list[i].now);
 		if (obstacle && !(is_group(subject) && editor_has_ended(editor)))
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -352,7 +353,7 @@ static void warn_of_overlap(const struct subject *subject, const struct segment_
 	struct pids own = {.count = 0};
 	int result = 0;
 
-	revision_put_time(&changed, wanted);
+	revision_put_settings(&changed, wanted);
 	changed.count = wanted->count;
 	memcpy(changed.partitions, wanted->partitions, sizeof changed.partitions);
 	for (size_t i = 0; i < targets->count && result == 0; i++)
@@ -415,7 +416,7 @@ static int check_times(const struct subject *subject, struct error *error)
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = api_check_time(targets->editors[i].pid, &subject->options->time, error);
+		result = api_check_time(targets->editors[i].pid, &subject->options->settings, error);
 	return result;
 }
 
@@ -430,7 +431,7 @@ static int act(struct subject *subject, struct error *error)
 	if (((sets || is_group(subject)) && choose_gpus(&chosen, subject, &subject->before, error) < 0) ||
 	    (sets && find_wanted(subject, &wanted, &chosen, error) < 0) || check_times(subject, error) < 0)
 		return EXIT_FAILURE;
-	revision_put_time(&wanted, &options->time);
+	revision_put_settings(&wanted, &options->settings);
 	if (options->dry_run) {
 		set_print(&wanted);
 		return EXIT_SUCCESS;

@@ -232,7 +232,7 @@ static void print_partition(const struct segment_revision *revision, const struc
 
 static void print_mps(const struct options *options, const struct mps_status *status)
 {
-	const struct segment_revision *time = &options->time;
+	const struct segment_revision *time = &options->settings;
 	char names[TIME_LINE];
 
 	if (segment_time_limits(time) && !segment_shares(time) && !options->mps_given && options->mps.mode == MPS_OFF)
@@ -329,7 +329,7 @@ static int prepare_mps(const struct run *run, struct mps_status *status, struct 
 		uuids[i] = chosen->choices[i].gpu->uuid;
 		known = known && uuids[i][0] != '\0';
 	}
-	request.priority = mps_priority_of(options->time.rank);
+	request.priority = mps_priority_of(options->settings.rank);
 	request.gpus = uuids;
 	request.gpu_count = known ? chosen->count : 0;
 	int result = mps_prepare(&request, status, error);
@@ -368,7 +368,7 @@ static int find_partition(struct run *run, struct error *error)
 		status = check(run, error);
 	if (status == EXIT_SUCCESS && choose_partition(run, error) < 0)
 		status = EXIT_FAILURE;
-	revision_put_time(&run->revision, &options->time);
+	revision_put_settings(&run->revision, &options->settings);
 	return status;
 }
 

@@ -56,7 +56,7 @@ struct options {
 	enum misfit misfit;
 	struct mps_request mps;
 	bool mps_given; /* --mps */
-	struct segment_revision time; /* from --quota, --priority, --weight and the like; no partitions */
+	struct segment_revision settings; /* from --quota to --memory (state/settings.h); no partitions */
 	bool all_tasks; /* -a: descendants too */
 	bool attach;    /* load our library into a process that was started without it */
 	bool busy;      /* -l, metrics: with the busy shares of the GPUs */

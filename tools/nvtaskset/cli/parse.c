@@ -362,7 +362,7 @@ static int check_rules(const struct options *options, uint64_t given, struct err
 /* Programs side by side take no turns. */
 static int check_with_mps(const struct options *options, struct error *error)
 {
-	return options->time.rank.weight > 0
+	return options->settings.rank.weight > 0
 	               ? error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with "
 	                                  "--mps off, or give it a partition's size")
 	               : 0;
@@ -371,15 +371,15 @@ static int check_with_mps(const struct options *options, struct error *error)
 /* Without --mps, the given time decides. Only clients of MPS lend or borrow; else programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
-	bool shares = segment_shares(&options->time);
+	bool shares = segment_shares(&options->settings);
 	bool starts = options->action == ACTION_RUN || options->action == ACTION_CDI_ADD;
 	int result = 0;
 
-	if (!starts || !segment_time_limits(&options->time))
+	if (!starts || !segment_time_limits(&options->settings))
 		result = 0;
 	else if (shares && options->mps.mode == MPS_OFF)
 		result = error_set(error, "%s: TPCs are lent under MPS only; leave it out, or use --mps on",
-		                   options->time.lending.borrows > 0 ? "--borrow" : "--lend");
+		                   options->settings.lending.borrows > 0 ? "--borrow" : "--lend");
 	else if (shares || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
 	else
@@ -532,11 +532,11 @@ int parse_line(struct options *options, char *line, char **command, struct error
 	return result;
 }
 
-int parse_line_time(struct segment_revision *time, char *line, struct error *error)
+int parse_line_settings(struct segment_revision *settings, char *line, struct error *error)
 {
 	struct options options;
 	int result = parse_line(&options, line, NULL, error);
 
-	*time = options.time;
+	*settings = options.settings;
 	return result;
 }

@@ -5,14 +5,14 @@
 
 #include "tables.h"
 
-/* Options come before SET and behind it, and are COMMAND's behind COMMAND. (In taskset, the order around -p is a trap.)
- * Words of an action may stand between options. Moves SET behind the options. -1 with the reason. */
+/* Options may stand before SET or behind it. Words behind COMMAND belong to COMMAND. (In taskset, the order around -p
+ * is a trap.) Words of an action may stand between options. Moves SET behind the options. -1 with the reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 
 /* The same for a line, `nvtaskset -G 0 …`, with one space between words, and for its COMMAND, which may be NULL.
- * Changes the line, which has the texts of the options. parse_line_time: only the time of the options. */
+ * Changes the line, which has the texts of the options. parse_line_settings: only the settings of the options. */
 int parse_line(struct options *options, char *line, char **command, struct error *error);
-int parse_line_time(struct segment_revision *time, char *line, struct error *error);
+int parse_line_settings(struct segment_revision *settings, char *line, struct error *error);
 
 /* The beginning of a command line, up to the word that is being typed. */
 struct beginning {

@@ -154,7 +154,7 @@ static int take_group(const struct taking *it)
 
 static int take_setting(const struct taking *it)
 {
-	int result = setting_parse(&it->options->time, (enum setting)it->row->detail, it->value, SETTING_FOR_PEOPLE,
+	int result = setting_parse(&it->options->settings, (enum setting)it->row->detail, it->value, SETTING_FOR_PEOPLE,
 	                           it->error);
 
 	if (result < 0)

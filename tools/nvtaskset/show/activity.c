@@ -220,7 +220,7 @@ int activities_look(struct activities *activities, const struct topology_list *g
 		result = look_at_times(&now, error);
 	activities->watched = now.watched;
 	if (result == 0) {
-		watched_begin(&now.watched);
+		watched_begin_interval(&now.watched);
 		free_look(activities);
 		*activities = now;
 	} else {

@@ -13,12 +13,12 @@
 /* A program's times on one GPU. */
 struct watched_gpu {
 	struct pci_address pci;
-	const char *why_unknown;           /* NULL: the times since watched_begin are known */
+	const char *why_unknown;           /* NULL: the times of this interval (watched_begin_interval) are known */
 	bool is_presence;
-	double span_ns, busy_ns, busy_error_ns, tpc_ns; /* since watched_begin */
-	double waited_ns;                  /* since watched_begin: a lender's longest wait, at most (loans_wait) */
-	double left_out_ns;                /* since watched_begin: the time in which the clocks were not known */
-	/* Since the begin of watching, without the time that is not known. */
+	double span_ns, busy_ns, busy_error_ns, tpc_ns; /* of this interval */
+	double waited_ns;                  /* of this interval: a lender's longest wait, at most (loans_wait) */
+	double left_out_ns;                /* of this interval: the time in which the clocks were not known */
+	/* Since the program is watched, without the time that is not known. */
 	double all_span_ns, all_busy_ns, all_tpc_ns;
 };
 
@@ -28,12 +28,12 @@ struct watched {
 	uid_t user;
 	struct monitor *look;
 	char why[ERROR_MAX]; /* why `look` is NULL */
-	bool was_taken;      /* since watched_begin */
+	bool was_taken;      /* of this interval */
 	const char *why_unknown; /* for GPUs that are not in the list; NULL: the program has done nothing there */
 	bool is_listed;      /* as of the last watched_follow */
 	unsigned int gpu_count;
 	struct watched_gpu gpus[MONITOR_GPUS];
-	struct function_sums functions; /* since the begin of watching */
+	struct function_sums functions; /* since the program is watched */
 	bool lends, borrows;
 	struct loans *loans;            /* of a borrower; NULL: without memory */
 	/* The launches of a lender with unknown waits. The first due_count waits can be known after the borrowers' next
@@ -67,13 +67,13 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 void watched_take(struct watch_list *watched);
 
 /* Begins a new interval. */
-void watched_begin(struct watch_list *watched);
+void watched_begin_interval(struct watch_list *watched);
 
 /* NULL if the process is not watched, or has made no context on the GPU. */
 const struct watched *watched_find(const struct watch_list *watched, const struct process *process);
 const struct watched_gpu *watched_find_gpu(const struct watched *watched, struct pci_address pci);
 
-/* Why the times since watched_begin are not known; NULL: known. */
+/* Why the times of this interval are not known; NULL: known. */
 const char *watched_why_unknown(const struct watched_gpu *gpu);
 
 /* Ends the watch of all programs. */

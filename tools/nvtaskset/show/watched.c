@@ -327,7 +327,7 @@ void watched_take(struct watch_list *watched)
 		settle(watched, &watched->list[i]);
 }
 
-void watched_begin(struct watch_list *watched)
+void watched_begin_interval(struct watch_list *watched)
 {
 	for (size_t i = 0; i < watched->count; i++) {
 		struct watched *one = &watched->list[i];

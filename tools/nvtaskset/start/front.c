@@ -153,7 +153,7 @@ static int make_in_some_base(const struct links *links, bool for_others, char di
 			continue;
 		result = make_links(links, base, directory, &why);
 		if (result == 0 && for_others)
-			result = trust_check_open(directory, &why);
+			result = trust_check_readable(directory, &why);
 		if (result < 0 && error->reason[0] == '\0')
 			*error = why;
 	}
@@ -185,7 +185,7 @@ int front_check_others(const char *directory, struct error *error)
 	int result = 0;
 
 	for (size_t i = 0; i < COUNT(names) && result == 0 && can_change_user(); i++) {
-		if (path_join(path, directory, names[i]) && trust_check_open(path, &why) < 0)
+		if (path_join(path, directory, names[i]) && trust_check_readable(path, &why) < 0)
 			result = error_set(error, "%.200s: a program that changes its user runs unrestricted",
 			                   why.reason);
 	}

@@ -103,8 +103,8 @@ static int plan_find_driver(struct plan *plan, struct error *error)
 
 	if (driver_find_in_cache(DRIVER_NAME, driver)) {
 		add_link(plan, plan->driver, DRIVER_LISTED_LINK, driver);
-		add_link(plan, plan->driver, DRIVER_NAME, "../../" DRIVER_LISTED_NAME);
-		add_link(plan, plan->directory, DRIVER_LISTED_NAME, "../" DRIVER_LISTED_NAME);
+		add_link(plan, plan->driver, DRIVER_NAME, "../../" OUR_LISTED_NAME);
+		add_link(plan, plan->directory, OUR_LISTED_NAME, "../" OUR_LISTED_NAME);
 		add_link(plan, plan->directory, DRIVER_LISTED_LINK, "../" DRIVER_LISTED_LINK);
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
 			add_link(plan, plan->directory, DRIVER_OTHER_NAME, "../" ALIAS_LIBRARY);
@@ -175,7 +175,7 @@ static void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
 		("driver/" DRIVER_LINK), ("driver/" DRIVER_LISTED_LINK), ("driver/" DRIVER_NAME), "driver",
-		DRIVER_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"),
+		OUR_LISTED_NAME, DRIVER_LISTED_LINK, DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"),
 		"",
 	};
 	char path[PATH_MAX];

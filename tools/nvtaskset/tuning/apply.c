@@ -45,10 +45,10 @@ static int change_program(struct editor *editor, const struct task *task, const 
 		return error_set(error, "task %.60s: pid %d works on GPU %s, and a plan is for one GPU: this one is "
 		                        "for GPU %s (-G)", task->name,
 		                 (int)task->pid, gpus_label(counts.gpus[0].pci, &space->list, gpu), space->name);
-	if (parse_line_time(&time, line, error) < 0 || editor_follow(editor, error) < 0 ||
+	if (parse_line_settings(&time, line, error) < 0 || editor_follow(editor, error) < 0 ||
 	    api_check_time(task->pid, &time, error) < 0)
 		return -1;
-	revision_put_time(&wanted, &time);
+	revision_put_settings(&wanted, &time);
 	return programs_restorer_change(editor, &wanted, error);
 }
 
