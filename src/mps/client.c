@@ -57,7 +57,7 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 		return offer_off(error);
 	if (request->mode != MPS_OFF)
 		return join_server(control, request, status, error);
-	/* A program does not use MPS if the directory for pipes is no directory (the paper, footnote 20). */
+	/* A program uses no MPS if the directory for pipes is no directory (Bakita and Anderson 2025, footnote 20). */
 	return set_variable(MPS_DIRECTORY_ENVIRONMENT, "/dev/null", error);
 }
 

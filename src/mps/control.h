@@ -18,8 +18,8 @@
 #define MPS_PER_CONTEXT_ENVIRONMENT "CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING"
 #define MPS_PARTITION_ENVIRONMENT "CUDA_MPS_SM_PARTITION"
 
-/* The time limit for the daemon's answer, and for the start: normally 2 ms and 40 ms. Tests set another limit for a
- * busy machine. */
+/* The time limit for the daemon's answer, and for the start: 15 s. An answer takes 2 ms, a start 40 ms. Tests set
+ * another limit for a busy machine. */
 extern int mps_patience_ms;
 
 /* The pause between two tries. */

@@ -14,7 +14,7 @@
 #define MPS_DIRECTORY_ENVIRONMENT "CUDA_MPS_PIPE_DIRECTORY"
 #define MPS_ROOTS_DIRECTORY "/run/nvidia-mps"
 
-/* The driver's directory without a variable: not in /tmp for a newer root's daemon (interface 3). */
+/* The driver's directory without CUDA_MPS_PIPE_DIRECTORY: in /run for a daemon of root with interface 3. */
 static inline const char *mps_usual_directory(void)
 {
 	bool is_roots =
@@ -101,7 +101,7 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 
 /* --- the room for clients ------------------------------------------------------------------------------------------
  * A client takes CUDA_DEVICE_MAX_CONNECTIONS hardware channels (MPS's default is 2, CUDA's without MPS 8), and a server
- * has a limited number of channels (facts.md, "MPS"; the paper, section 5; hardware.md). One client too many fails when
+ * has a limited number of channels (docs/internals/facts.md, "MPS"; hardware.md). One client too many fails when
  * making the context, with an error that does not say why. So we count first. */
 
 /* The room of a server for clients on a GPU, if each client takes `connections` channels. Measured on an H200, driver

@@ -1,6 +1,6 @@
 /*
- * Sources of topologies after the file and the kernel driver. `root`, the root of the file system, is "" except in
- * tests.
+ * The sources of topologies where neither a named file nor the kernel driver has GPUs. `root`, the root of the file
+ * system, is "" except in tests.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  *
  * - The SMs on which nothing runs while a single mask bit is set are the TPC of the bit.
  * - SMs with a common cluster are in a common virtual GPC (facts.md, "Topology"). The virtual GPCs' numbers and the
- *   bits follow the rule of facts.md, "Mask bits", with the two limits of the chip that explain all observations.
+ *   bits follow facts.md, "Mask bits", with the gpc_limit and tpc_limit (topology.h) that explain all observations.
  *
  * The chip's GPCs cannot be observed in this way, and there are no virtual GPCs before Hopper.
  */

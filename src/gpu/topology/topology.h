@@ -91,10 +91,10 @@ void topology_sort(struct topology_list *list); /* by PCI address */
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
-/* The same as one line for programs that the command starts or attaches to: in the environment, or as the argument of
- * attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU (hardware.md,
- * "Topology"). A line is only valid with the same driver version, and has no names, and no GPUs without a UUID. UUIDs
- * identify GPUs: a MIG instance has another UUID than its GPU. */
+/* A list of GPUs as one line, for programs that the command starts or attaches to: in the environment, or as the
+ * argument of attaching. Otherwise each program would ask the kernel driver again, which takes time for each GPU
+ * (hardware.md, "Topology"). A line is only valid with the same driver version, and has no names, and no GPUs without a
+ * UUID. UUIDs identify GPUs: a MIG instance has another UUID than its GPU. */
 #define TOPOLOGY_ENVIRONMENT "NVTASKSET_GPUS"
 
 /* Room for any line, with its NUL. */
