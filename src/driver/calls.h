@@ -53,7 +53,7 @@ struct frame {
 
 	/* launch/queued.c */
 	struct launch_end end; /* of the launch; valid until the GPU is told of the commands */
-	uint64_t cookie, turn; /* from the gate; the launch's number in its stream (pushbuffer/queue.h), 0: none */
+	uint64_t cookie, turn; /* from the gate; the launch's number in its queue (pushbuffer/notes.h), 0: none */
 	bool is_noted;         /* the launch's mask can still be changed */
 	struct launch_end front; /* of the launch right in front */
 

@@ -1,5 +1,6 @@
 /*
  * The launches of each stream: queue.c notes a launch, walk.c reads the notes, and places.c gives places to streams.
+ * `turn` is a launch's number in the queue of its stream, from 1 on.
  */
 #pragma once
 
@@ -40,7 +41,7 @@ struct changed {
 
 /* The place of a stream. */
 struct queue {
-	_Alignas(64) struct note notes[LAUNCHES]; /* of turns, in turn; 64 bytes each */
+	_Alignas(64) struct note notes[LAUNCHES]; /* turn n has notes[n % LAUNCHES]; 64 bytes each */
 	_Atomic uint64_t life;      /* rises when a stream gets the place, and when the stream goes: odd in between */
 	_Atomic uintptr_t stream;   /* 0: free */
 	_Atomic(CUcontext) context; /* of the stream */

@@ -22,7 +22,7 @@
  * - Before a checkpoint (cuCheckpoint, published) all submitted work ends, and no call comes in before the restore: no
  *   launch waits then.
  *
- * No file of this room knows partitions: the caller says which mask a launch gets.
+ * No file in this directory knows partitions: the caller says which mask a launch gets.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ bool queue_prepare(void);
  * here on, no mask is changed any more when the driver gives the memory of its contexts back. */
 void queue_context_created(void);
 
-/* Whether a caller may change masks from here on; at first a caller may. Otherwise launches have turns and ends, and no
- * byte of their commands or of the ring is written. */
+/* Whether queue_walk may change masks from here on; at first yes. Otherwise launches have turns and ends, and no byte
+ * of their commands or of the ring is written. */
 void queue_change_masks(bool may);
 
 /* --- launching -------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * Replaces a word of memory as long as two more words are as expected. When the guard has changed, the memory may be
- * used for foreign work; when the life has changed, the memory of the word may be gone.
+ * Replaces a word of memory as long as two more words, `guard` and `life`, are as expected. With a changed guard, the
+ * memory may be used for foreign work; with a changed life, the memory of the word may be gone.
  *
  * The looks at life and guard and the store are one restartable sequence (rseq(2)): a thread that is interrupted in
  * between begins again with the looks. A virtual processor taken away by its host is not noticed. So the word must be

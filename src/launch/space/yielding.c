@@ -19,7 +19,7 @@ static struct tpcset part_of(const struct gpu *gpu)
 	return part; // cppcheck-suppress uninitvar
 }
 
-void yielding_leave(const struct gpu *gpu, const struct tpcset *part)
+void yielding_set_part(const struct gpu *gpu, const struct tpcset *part)
 {
 	struct tpcset before = part_of(gpu);
 

@@ -9,7 +9,7 @@
 #include "time/demand/peers.h"
 #include "time/rules/lending.h"
 
-#define CLAIMS_MAX 16   /* TPCs of further programs are not used */
+#define CLAIMS_MAX 16   /* further programs are not followed, and none of their TPCs borrowed */
 #define CLAIMS_PLACES 4 /* contexts of a program on the GPU; a program with more always wants */
 
 struct claims {
@@ -54,7 +54,7 @@ bool claims_are_equal(const struct claims *one, const struct claims *other);
 /* Finds the places where this process counts on the GPU; `is_known`: exactly. */
 void claims_see_own(struct claims *made, struct pci_address pci, bool is_known);
 
-/* For each claim, the time for which the claim has been idle; 0: the claim wants. At most
+/* For each claim, the time for which the claim has been idle; 0: the claim wants. Longer times are cut to
  * lending_rest_ns of the limit. */
 struct claims_idle {
 	uint64_t now;            /* 0: all are at rest, and the clock was not read */

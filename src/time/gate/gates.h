@@ -14,7 +14,7 @@ struct gate_state {
 	atomic_bool is_open;    /* launches are decided about */
 	atomic_bool is_spread;  /* our thread saw work of the process on several GPUs */
 	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
-	_Atomic uint64_t free_until; /* after an episode, launches go until then; 0: no episode */
+	_Atomic uint64_t free_until; /* a launch had waited LENDING_EPISODE_NS: all go until then; 0: none had */
 	atomic_uint waiting;    /* waiting threads */
 	atomic_uint entering;   /* launches that went, in calls that have not ended: perhaps not counted yet */
 	/* With work always in flight, the quota is spent then; 0: the quota is spent; UINT64_MAX: there is no quota. */
@@ -32,10 +32,9 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
-/* There are claims; the process has no TPCs left; the process lacks some TPCs. */
-#define GATE_HAS_CLAIMS 1
-#define GATE_HAS_NO_PART 2
-#define GATE_IS_NARROW 4
+#define GATE_HAS_CLAIMS 1  /* there are claims */
+#define GATE_HAS_NO_PART 2 /* the process has no TPCs left */
+#define GATE_IS_NARROW 4   /* the process lacks some TPCs */
 
 /* Of one GPU. */
 struct gate {

@@ -120,7 +120,7 @@ static bool see_gpu(const struct gpu *gpu)
 		                                   (made.is_narrow ? GATE_IS_NARROW : 0));
 	}
 	gate_unlock(gate);
-	yielding_leave(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
+	yielding_set_part(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
 	return made.count > 0 && keeper.has_gate;
 }
 

@@ -1,8 +1,8 @@
 /*
- * The window of rules/lending.h, on the way over the queues of a process. A launch gets TPCs twice. The first time is
- * at the call, as if the launch were the next to start. The second time is in the wait behind launches of the stream:
- * as soon as all launches ahead in the queue have been decided about and the launch fits into the window, or when a
- * claim comes back. Under the lock of the gate.
+ * Applies the window of time/rules/lending.h to the launches in the queues of this process. A launch gets TPCs twice.
+ * The first time is at the call, as if the launch were the next to start. The second time is in the wait behind
+ * launches of the stream: as soon as all launches ahead in the queue have been decided about and the launch fits into
+ * the window, or when a claim comes back. Under the lock of the gate.
  */
 #pragma once
 

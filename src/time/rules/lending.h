@@ -52,7 +52,7 @@ static inline uint64_t lending_rest_ns(uint64_t limit_ns)
 	return lending_first_ns(limit_ns) + LENDING_IDLE_PART * limit_ns;
 }
 
-/* W/n. */
+/* W/n: n is `borrowers`, a divisor. */
 uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowers);
 
 /* Guesses the length of a launch on `more` TPCs, from the length on `part` TPCs: for one launch, whose length is then
