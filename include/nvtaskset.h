@@ -136,7 +136,8 @@ struct nvtaskset_gpu {
 int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned int gpu,
                            struct nvtaskset_gpu *description, struct nvtaskset_error *error);
 
-/* The chip's GPC with the TPC, 0 to 31; a GPC's TPCs share caches and a path to memory. -1: unknown, or no such TPC. */
+/* The GPC of the chip with the TPC, 0 to 31: its TPCs share caches and a path to memory. -1: unknown, or no such
+ * TPC. */
 int nvtaskset_gpu_gpc_of(const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int tpc);
 
 /* The virtual GPC of a TPC: a cluster of thread blocks runs within one virtual GPC. A virtual GPC with a number of
@@ -452,8 +453,8 @@ int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvta
 void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher);
 
 /* Looks now and, sleeping in between, as often as needed for `milliseconds`; 0: once. A look takes a few milliseconds;
- * at most 120 ms, twice a second, while a GPU's clock is not known. -1 if the process has ended (ENDED): earlier
- * results can still be read. */
+ * at most 120 ms, twice a second, while a GPU's clock is not known. -1 if the process has ended (ENDED): results up to
+ * its end can still be read. */
 int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milliseconds, struct nvtaskset_error *error);
 
 /* How long one GPU was busy for the process, as of the last look. */
