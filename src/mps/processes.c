@@ -53,13 +53,15 @@ pid_t mps_find_server(pid_t daemon)
 	return count == 1 ? server : 0;
 }
 
-static bool is_socket(pid_t pid, const char *descriptor)
+/* 1 for a socket, 0 for a descriptor of another kind, MPS_CLIENTS_UNKNOWN for one that cannot be read. */
+static unsigned int count_socket(pid_t pid, const char *descriptor)
 {
 	static const char kind[] = "socket:";
 	char target[64];
 
-	return proc_read_link(target, sizeof target, "/proc/%d/fd/%s", (int)pid, descriptor) &&
-	       strncmp(target, kind, sizeof kind - 1) == 0;
+	if (!proc_read_link(target, sizeof target, "/proc/%d/fd/%s", (int)pid, descriptor))
+		return MPS_CLIENTS_UNKNOWN;
+	return strncmp(target, kind, sizeof kind - 1) == 0;
 }
 
 unsigned int mps_clients_at_most(pid_t server)
@@ -72,8 +74,12 @@ unsigned int mps_clients_at_most(pid_t server)
 
 	if (!descriptors)
 		return MPS_CLIENTS_UNKNOWN;
-	for (const struct dirent *entry = readdir(descriptors); entry; entry = readdir(descriptors))
-		sockets += is_socket(server, entry->d_name);
+	for (const struct dirent *entry = readdir(descriptors); entry && sockets != MPS_CLIENTS_UNKNOWN;
+	     entry = readdir(descriptors)) {
+		unsigned int one = entry->d_name[0] != '.' ? count_socket(server, entry->d_name) : 0;
+
+		sockets = one != MPS_CLIENTS_UNKNOWN ? sockets + one : one;
+	}
 	closedir(descriptors);
 	return sockets;
 }

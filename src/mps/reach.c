@@ -12,18 +12,18 @@
 
 #define PIPE "control"
 
-static bool has_daemon(const char *root, const char *directory)
+static bool has_daemon(const char *directory)
 {
 	char path[PATH_MAX];
-	int length = snprintf(path, sizeof path, "%s%s/" PIPE, root,
-	                      directory && *directory ? directory : mps_usual_directory());
+	int length =
+		snprintf(path, sizeof path, "%s/" PIPE, directory && *directory ? directory : mps_usual_directory());
 
 	return length < (int)sizeof path && access(path, F_OK) == 0;
 }
 
 bool mps_is_in_reach(void)
 {
-	return has_daemon("", secure_getenv(MPS_DIRECTORY_ENVIRONMENT));
+	return has_daemon(secure_getenv(MPS_DIRECTORY_ENVIRONMENT));
 }
 
 #define ENVIRONMENT_MAX (128 << 10)
@@ -68,18 +68,18 @@ static const char *value_of(const struct environment *environment, const char *n
 	return value;
 }
 
-/* A program in a container sees the directory at a path of the container. */
-static bool is_reached(pid_t pid, const struct environment *environment)
+/* No path below /proc/PID/root is looked up: a container may have mounted a file system that never answers. */
+static bool is_reached(const struct environment *environment)
 {
-	char root[40];
+	const char *directory = value_of(environment, MPS_DIRECTORY_ENVIRONMENT);
+	bool is_mount = directory && strcmp(directory, MPS_MOUNT) == 0;
 
-	snprintf(root, sizeof root, "/proc/%d/root", (int)proc_thread(pid));
-	return environment->length >= 0 && has_daemon(root, value_of(environment, MPS_DIRECTORY_ENVIRONMENT));
+	return environment->length >= 0 && (is_mount || has_daemon(directory));
 }
 
 bool mps_reaches(pid_t pid)
 {
-	return is_reached(pid, environment_of(pid));
+	return is_reached(environment_of(pid));
 }
 
 unsigned int mps_connections(pid_t pid)
@@ -89,5 +89,5 @@ unsigned int mps_connections(pid_t pid)
 	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
 	bool is_given = number >= 1 && number <= MPS_CONNECTIONS_MAX;
 
-	return !is_reached(pid, environment) ? 0 : is_given ? (unsigned int)number : MPS_CONNECTIONS_USUAL;
+	return !is_reached(environment) ? 0 : is_given ? (unsigned int)number : MPS_CONNECTIONS_USUAL;
 }

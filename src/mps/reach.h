@@ -8,7 +8,11 @@
  * the daemon, but never misses a client of a living daemon. */
 bool mps_is_in_reach(void);
 
-/* The same for another process, by the environment at its start. False for an unreadable environment. */
+/* In a container, by nvtaskset cdi: the pipes of the daemon. */
+#define MPS_MOUNT "/opt/nvtaskset/mps"
+
+/* The same for another process, by the environment at its start. A container with MPS_MOUNT has a daemon. False for an
+ * unreadable environment. */
 bool mps_reaches(pid_t pid);
 
 /* The number of a process's connections as a client of MPS; 0 if unknown, or without MPS. */

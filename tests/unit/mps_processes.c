@@ -4,7 +4,9 @@
 
 #include "mps/processes.h"
 
+#include <linux/capability.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #define NAME "nvidia-cuda-mps-server" /* Linux cuts the name */
 
@@ -41,7 +43,7 @@ static pid_t play_server(const char *name, unsigned int sockets, uid_t user)
 	return pid;
 }
 
-/* Gives the daemon's name to the test's process, and writes the pid's file. */
+/* Gives the daemon's name to the test's process, and writes the pid's file and the pipe. */
 static void play_daemon(pid_t pid)
 {
 	char path[PATH_MAX];
@@ -53,6 +55,7 @@ static void play_daemon(pid_t pid)
 	assert_non_null(file);
 	fprintf(file, "%d\n", (int)pid);
 	fclose(file);
+	assert_int_equal(close(open(fake_path("mps/control"), O_CREAT | O_WRONLY, 0644)), 0);
 	prctl(PR_SET_NAME, "nvidia-cuda-mps-control");
 }
 
@@ -100,9 +103,41 @@ TEST(server_of_another_user)
 	assert_int_equal(mps_find_server(getpid()), 0);
 }
 
+/* Becomes another user, with or without a capability. Only a reader with the capability may read the links then. */
+static void become_user(bool has_capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2] = {{.permitted = has_capability ? 1U << CAP_NET_RAW : 0}};
+
+	prctl(PR_SET_KEEPCAPS, 1);
+	if (setuid(65534) < 0 || syscall(SYS_capset, &header, sets) < 0)
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
 TEST(descriptors_that_cannot_be_seen)
 {
 	assert_int_equal(mps_clients_at_most(INT_MAX), MPS_CLIENTS_UNKNOWN);
+	if (getuid() != 0)
+		skip_because("needs root");
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		become_user(true);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	players[player_count++] = pid;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){.si_pid = 0}, WSTOPPED | WEXITED | WNOWAIT), 0);
+	pid_t reader = fork();
+	int status;
+
+	if (reader == 0) {
+		become_user(false);
+		_exit(mps_clients_at_most(pid) == MPS_CLIENTS_UNKNOWN ? 0 : 2);
+	}
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
 }
 
 /* The control program dies when asked. */
@@ -132,6 +167,8 @@ TEST(nobody_asks_where_a_client_fits)
 	assert_looks(true, true, 8);
 	assert_looks(true, false, 9); /* room for 14 */
 	assert_looks(false, false, 2);
+	assert_int_equal(unlink(fake_path("mps/control")), 0); /* clients could not come in */
+	assert_looks(true, false, 2);
 	const struct mps_request request = {.mode = MPS_ON};
 
 	mps_ask_early(&request, false);

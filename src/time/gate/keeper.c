@@ -124,7 +124,20 @@ static bool see_gpu(const struct gpu *gpu)
 	return made.count > 0 && keeper.has_gate;
 }
 
-/* Moves the windows. Returns when to look again. */
+/* Learns lengths, and moves the window of a gate with claims. Returns the time to the next look. */
+static uint64_t move_window(struct gate *gate)
+{
+	bool has_claims = atomic_load(&gate->known) & GATE_HAS_CLAIMS;
+
+	window_sweep(gate);
+	bool waits = has_claims && window_move(gate, (struct launch_end){.number = 0});
+
+	if (has_claims)
+		see_borrowed(gate, true);
+	return waits ? WINDOW_NS : has_claims || gate->in_flight.added != gate->in_flight.gone ? WATCH_NS : LOOK_NS;
+}
+
+/* Returns when to look again. */
 static uint64_t move_windows(uint64_t now)
 {
 	uint64_t until = UINT64_MAX;
@@ -133,14 +146,10 @@ static uint64_t move_windows(uint64_t now)
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 		struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
-		if (!gate || !(atomic_load(&gate->known) & GATE_HAS_CLAIMS) || !lock(gate))
-			continue;
-		window_sweep(gate);
-		bool waits = window_move(gate, (struct launch_end){.number = 0});
-
-		see_borrowed(gate, true);
-		until = min_u64(until, now + (waits ? WINDOW_NS : WATCH_NS));
-		gate_unlock(gate);
+		if (gate && lock(gate)) {
+			until = min_u64(until, now + move_window(gate));
+			gate_unlock(gate);
+		}
 	}
 	return until;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "mps/reach.h"
 #include "state/group/group.h"
 #include "state/pool/pool.h"
 
@@ -10,7 +11,7 @@
 #define INSIDE_GROUPS GROUP_MOUNTS            /* with the group of the device */
 #define INSIDE_POOLS POOL_MOUNTS           /* with the pool of the group */
 #define INSIDE_PAGES POOL_PAGES            /* with the page of the group in the pool */
-#define INSIDE_MPS "/opt/nvtaskset/mps"       /* the pipes of the control daemon of the device */
+#define INSIDE_MPS MPS_MOUNT                  /* the pipes of the control daemon of the device */
 #define INSIDE_DRIVER "/etc/ld.so.conf.d/00-000-nvtaskset.driver" /* a link to the driver, made by the hook */
 
 #define HOOK_NAME "nvtaskset-cdi-hook" /* argument 0; then the group's file, the driver's directory, "strict" or "" */
