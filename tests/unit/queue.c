@@ -324,6 +324,17 @@ static unsigned int in_front_of(const struct modelled *launch)
 	return in_front;
 }
 
+static bool have_common_tpc(const struct qmd_mask *one, const struct qmd_mask *other)
+{
+	static const uint64_t present[] = {PRESENT_WORDS};
+
+	bool have = false;
+
+	for (unsigned int i = 0; i < 2; i++)
+		have |= (~(one->words[i] | other->words[i]) & present[i]) != 0;
+	return have;
+}
+
 struct walk {
 	bool acts, stops;
 	unsigned int visits;
@@ -354,7 +365,7 @@ static enum queue_answer visit(void *data, const struct queued *queued, struct q
 		answer = QUEUE_STOP;
 	*disable = random_mask();
 	launch = launch_of(queued->cookie);
-	if (answer == QUEUE_CHANGE && launch && is_changeable(launch)) {
+	if (answer == QUEUE_CHANGE && launch && is_changeable(launch) && have_common_tpc(&queued->disable, disable)) {
 		launch->disable = *disable;
 		written++;
 	}
@@ -461,6 +472,29 @@ TEST(a_walk_goes_on_where_the_last_one_stopped)
 	start(0);
 	end(0);
 	assert_int_equal(visits_of(true, 9), 3);
+}
+
+static enum queue_answer turn_over(void *, const struct queued *queued, struct qmd_mask *disable)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		disable->words[i] = ~queued->disable.words[i];
+	return QUEUE_CHANGE;
+}
+
+static enum queue_answer disable_all(void *, const struct queued *, struct qmd_mask *disable)
+{
+	*disable = (struct qmd_mask){{PRESENT_WORDS}};
+	return QUEUE_CHANGE;
+}
+
+/* A mix of both masks might have no TPC, and a launch without a TPC never ends. */
+TEST(a_common_tpc_stays)
+{
+	prepare();
+	while (in_flight_of(0) < 4)
+		launch_into(0);
+	assert_each(queue_walk(true, turn_over, NULL), 0, queue_walk(true, disable_all, NULL), 0);
+	check();
 }
 
 /* A launch behind two launches of the first stream. */

@@ -108,7 +108,8 @@ enum queue_answer {
 };
 
 /* Says which mask the launch gets. All masks of a launch, from first to last, must have a part of the GPU in common
- * with room for the launch: the GPU may see some words of an old mask and some of a new mask. */
+ * with room for the launch: the GPU may see some words of an old mask and some of a new mask. A mask that has no TPC in
+ * common with the mask now is not written. */
 typedef enum queue_answer queue_visitor(void *data, const struct queued *launch, struct qmd_mask *disable);
 
 /* The GPU has fetched launches with fewer ahead (hardware.md, "Queued launches"), except a launch that is being

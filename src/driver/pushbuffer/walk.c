@@ -128,6 +128,16 @@ static struct qmd_mask mask_of(const struct queue *queue, const struct words *wo
 		{words->half[0] & notes_present(queue, 0), words->half[1] & notes_present(queue, 1)}};
 }
 
+/* The GPU may see words of both masks. With a common TPC, each mix has a TPC. */
+static bool have_common_tpc(const struct queue *queue, const struct qmd_mask *one, const struct qmd_mask *other)
+{
+	bool have = false;
+
+	for (unsigned int i = 0; i < sizeof one->words / sizeof one->words[0]; i++)
+		have |= (~(one->words[i] | other->words[i]) & notes_present(queue, i)) != 0;
+	return have;
+}
+
 struct walk {
 	queue_visitor *visit;
 	void *data;
@@ -150,7 +160,7 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 	struct qmd_mask disable = launch.disable;
 	enum queue_answer answer = walk->visit(walk->data, &launch, &disable);
 
-	if (answer == QUEUE_CHANGE)
+	if (answer == QUEUE_CHANGE && have_common_tpc(waiting->queue, &launch.disable, &disable))
 		walk->changes += write_mask(waiting, &disable);
 	return answer != QUEUE_STOP;
 }

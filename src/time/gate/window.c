@@ -213,7 +213,8 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = window_allows(gate, &move->idle, ns);
-	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
+	bool has_some = open != 0 && window_tpcs(gate, open)->count > 0;
+	uint64_t ticket = has_some ? window_add(gate, open, ns, launch->end) : 0;
 	enum queue_answer answer = QUEUE_STOP;
 
 	if (ticket != 0) {
