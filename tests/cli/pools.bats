@@ -132,6 +132,7 @@ is_aside() {
 # By podman's own loader of devices. Each container has namespaces of its own.
 @test "a container of podman borrows from a container of runc, also with users of its own" {
 	command -v podman >/dev/null || skip "podman is not installed" # .ci/run does without
+	! is_sanitized || skip "LeakSanitizer does not work in podman's hooks"
 	start_mps
 	cdi add -t 8-15 --lend=1s --pool main infer
 	cdi add -t 0-7 --borrow --pool main train
