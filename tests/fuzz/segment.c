@@ -7,6 +7,7 @@
 #include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
 
+#include "base/extremes.h"
 #include "base/identity.h"
 #include "state/kernels/counts_layout.h"
 #include "state/revision_text.h"
