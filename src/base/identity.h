@@ -16,7 +16,7 @@ struct identity identity_own(void);
  * inspected. */
 struct identity identity_of(pid_t pid);
 
-/* Only the number: of a process or a thread, in the innermost namespace. */
+/* Only the number: of a process or a thread, in the innermost namespace; `pid` itself if the number is not known. */
 uint64_t identity_inner(pid_t pid);
 
 /* Whether both may be the same process: an unknown namespace may be any. */

@@ -34,7 +34,8 @@ bool memfd_is_one(int file);
  * reading and, if wanted and permitted, for writing. Does not wait for a lease on the file. -1 with errno. */
 int memfd_reopen(int number, bool to_write);
 
-/* Opens the file of another process's descriptor if the file is a memfd; `directory` is /proc/PID/fd. -1 with errno. */
+/* Opens the file of another process's descriptor as memfd_reopen does, for writing if permitted; `directory` is
+ * /proc/PID/fd. -1 with errno; -1 with errno as before if the file is no memfd. */
 int memfd_open(int directory, int number);
 
 /* Opens the first wanted file: in `directory`, from the descriptor `first` on; of a process; of several processes; of

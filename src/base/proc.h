@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Whether errno is a limit of the reader, on open files or memory, without a meaning for the process. */
+/* Whether an errno is a limit of the reader, on open files or memory, and says nothing about the process. */
 bool proc_is_limit(int code);
 
 /* Reads at most `room` bytes. Returns the number of bytes; -1 with errno. */

@@ -1,6 +1,7 @@
 /*
  * The driver's announcements of calls of its API: the published CUPTI_DRIVER_TRACE_CBID_* numbers, and the layout of
- * the arguments. No other file knows either.
+ * the arguments. No further file knows the numbers; memory/memory.c and launch/space/hide.c read a call's first
+ * arguments by their place.
  */
 #pragma once
 
@@ -87,7 +88,7 @@ struct frame {
 		unsigned int depth;       /* calls within calls, as in a tool's callback; below: the outermost's */
 		struct account *account;  /* of the GPU; NULL: nothing to do */
 		uint64_t bytes;           /* reserved, or to give back */
-		void *holding;            /* the pool, or the address or handle to give up */
+		void *holding;            /* the pool, or the context of the memory to give back */
 		bool is_refused;
 		bool is_managed;          /* the memory to give back */
 		struct call_array array;  /* in place of the program's */

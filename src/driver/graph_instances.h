@@ -79,7 +79,8 @@ bool graph_instances_run_once(CUgraphExec exec);
 /* An instance, known or not, is about to be destroyed. */
 void graph_instances_remove(CUgraphExec exec);
 
-/* A graph is about to be destroyed. Returns the graph for the driver to destroy instead. */
+/* A graph is about to be destroyed. Returns the graph for the driver to destroy: mostly `graph`; an empty graph while
+ * `graph` has instances; NULL, which the driver refuses, if the program has destroyed `graph` before. */
 CUgraph graph_instances_destroy_graph(CUgraph graph);
 
 /* A node is about to be destroyed, with all nodes inside. */
@@ -103,7 +104,7 @@ enum graph_move {
 };
 enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
 
-/* From here on, the instance is older than any number. */
+/* From here on, until the next graph_instances_renew, the instance has expired. */
 void graph_instances_expire(CUgraphExec exec);
 
 /* In the child of a fork: forgets everything. The parent's graphs do not exist there, and a thread of the parent may

@@ -27,8 +27,8 @@ struct releases {
 /* For a context that is older than our subscription. */
 extern const struct releases releases_unknown __attribute__((visibility("hidden")));
 
-/* From here on, counts go to areas of the segment; before, nothing is counted. Only while no thread uses the driver: at
- * the start, and in the child of a fork after releases_after_fork. */
+/* From here on, counts go to areas (state/kernels/area.h), which the segment names; before, nothing is counted. Only
+ * while no thread uses the driver: at the start, and in the child of a fork after releases_after_fork. */
 void releases_use(const struct segment *segment);
 
 /* In the child of a fork: the child has no context yet, and the areas are the parent's. */

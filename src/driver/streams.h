@@ -1,6 +1,7 @@
 /*
  * Streams in which a launch may not start at once, since an earlier call makes the stream wait for an event, a value or
- * the host. The stream counts as waiting until a launch after the call has ended. Equal numbers count as one stream.
+ * the host. The stream counts as waiting until a launch after the call has ended. A stream has one of 32 bits: streams
+ * with the same bit count as a single stream.
  */
 #pragma once
 

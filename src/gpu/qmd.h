@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* No known version has a wider mask. */
+/* Version 4.1 has further bits, without a TPC on any GPU: each written mask sets all of them. */
 #define QMD_MASK_BITS 128
 
 /* A disable mask: TPC bit n is bit n % 64 of words[n / 64]. */
@@ -20,7 +20,7 @@ struct qmd_mask {
 enum qmd_outcome {
 	QMD_NARROWED,        /* now enabled: the TPCs that driver and we leave enabled; the release is written */
 	QMD_SLOT_LEFT,       /* as QMD_NARROWED, but the release is not written: qmd_release says why */
-	QMD_OVERRULED,       /* only our mask is in force: no TPC is enabled in the driver's mask too; no release */
+	QMD_OVERRULED,       /* only our mask is in force: the driver's has no TPC of ours; no release is written */
 	QMD_UNKNOWN_VERSION, /* not a version of this family; unchanged */
 	QMD_MUST_FIT,        /* some blocks of the launch must run at once; unchanged, see struct qmd_change */
 };
@@ -77,8 +77,9 @@ bool qmd_is_narrow(const struct qmd_family *family, const void *qmd);
  * version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
+#define QMD_SIZE 384 /* of a descriptor, in bytes */
+
 /* The place of the mask in descriptors of the same version, in words of 32 bits. */
-#define QMD_SIZE 384
 struct qmd_mask_place {
 	uint8_t first, words; /* 2 or 4; 0: unknown version */
 	uint8_t control;      /* the word with the bits of a valid mask */
@@ -180,7 +181,7 @@ struct qmd_change {
  * partitions would add up, and our own release would occupy the slot. */
 struct qmd_saved {
 	const struct qmd_layout *layout; /* NULL: the mask was not written */
-	struct qmd_mask mask, upper;
+	struct qmd_mask mask, upper; /* `upper`: the further bits of version 4.1 */
 	bool is_valid;
 	const struct qmd_release *counting, *stamping; /* must exist until qmd_restore */
 	struct qmd_saved_slot counting_slot, stamping_slot;

@@ -1,5 +1,5 @@
 /*
- * Calls that change memory, in all threads: between begin and end, the books and the driver may differ.
+ * Calls that change memory, in all threads: between begin and end, accounts (account.h) and driver may differ.
  */
 #pragma once
 

@@ -49,7 +49,8 @@ void mapped_after_fork(void);
 /* The pool of cuMemAllocAsync; NULL if the driver does not tell. */
 void *pools_current(const struct account *account);
 
-/* How much of the bytes allocated by a graph's instance is not in use by an earlier launch of the instance. */
+/* By how much a launch of a graph's instance with allocations of `bytes` may raise the GPU's memory for graphs, in
+ * whole pieces; less the memory that all graphs use on the GPU, if the instance was launched before. */
 uint64_t pools_asked_by_graph(struct account *account, uint64_t bytes, bool was_launched);
 
 /* An allocation of the bytes is about to happen; false, and nothing is counted, if a limit would be exceeded. */

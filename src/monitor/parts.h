@@ -37,8 +37,8 @@ struct watched_gpu {
 
 #define MONITOR_GRAPHS_MAX 256 /* of a ring */
 
-/* Bounds for one process, on memory and time for a hostile process: rings, instances of graphs, functions, the bytes of
- * names, events of one take. More is not known, or lost. */
+/* Bounds on memory and time for a hostile process: rings, instances of graphs on a GPU, functions, the bytes of names,
+ * events of one take. More is not known, or lost. */
 #define MONITOR_RINGS_MOST 64
 #define MONITOR_GRAPHS_MOST 1024
 #define MONITOR_FUNCTIONS_MOST 4096
@@ -150,8 +150,8 @@ struct monitor_function *monitor_functions_find(struct monitor *monitor, struct 
 
 /* --- events.c ---------------------------------------------------------------------------------------------------- */
 
-/* Adds events to the take: only of ended kernels; the same, and of running kernels only the oldest are looked at; also
- * of running kernels. */
+/* Adds events to the take: of ended kernels; the same, but of running kernels looks at the oldest only; of ended and
+ * running kernels. */
 void monitor_events_ended(struct monitor *monitor, struct watched_ring *ring);
 void monitor_events_some(struct monitor *monitor, struct watched_ring *ring);
 void monitor_events_all(struct monitor *monitor, struct watched_ring *ring);

@@ -61,7 +61,7 @@ int mps_ask(const char *control, const char *commands, char answer[MPS_CONTROL_A
 int mps_ask_words(const char *control, char *const *arguments, char answer[MPS_CONTROL_ANSWER]);
 
 /* Starts the daemon. The daemon inherits no descriptor, with `from_root` no working directory, and no variable of the
- * environment for a single program. `added` has more variables, and ends with NULL. */
+ * environment for a single program. `added` has more variables, and ends with NULL. Returns as mps_ask_end. */
 int mps_control_start(const char *control, const char *const *added, bool from_root, char answer[MPS_CONTROL_ANSWER]);
 
 /* The first line of an answer, for a reason. The rest of the answer is lost. */

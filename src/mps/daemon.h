@@ -14,6 +14,6 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 /* Inspects MPS without changes. -1 with the reason, also without a running daemon. */
 int mps_inspect(const struct mps_request *request, struct mps_status *status, struct error *error);
 
-/* Stops an unused control daemon started by mps_prepare. With `force`, stops any daemon, and the clients' calls fail.
+/* Stops an unused control daemon with START_SIGN. With `force`, stops any daemon, and the clients' calls fail.
  * `status` gets the findings. -1 with the reason. */
 int mps_stop(bool force, struct mps_status *status, struct error *error);

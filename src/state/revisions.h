@@ -53,7 +53,7 @@ static inline struct segment_quota segment_quota_in_range(struct segment_quota q
 
 /* The order of processes on a GPU, and the shares at the same priority. */
 struct segment_rank {
-	uint16_t priority; /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: never given */
+	uint16_t priority; /* 1 + the priority (0 … SEGMENT_PRIORITY_MAX); 0: never given */
 	uint16_t weight;   /* 1 … SEGMENT_WEIGHT_MAX; 0: never given */
 	uint32_t unused;   /* earlier builds write a policy here */
 };
@@ -121,7 +121,7 @@ static inline bool segment_borrows(const struct segment_lending *lending)
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
-	uint32_t group; /* the group's number at the time of the revision; 0 without a group (group/group.h) */
+	uint32_t group; /* the lower half of the group's number at that time; 0 without a group (group/group.h) */
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_lending lending;

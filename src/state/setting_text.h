@@ -23,8 +23,8 @@ int setting_parse(struct segment_revision *revision, enum setting setting, const
 const char *setting_format(const struct segment_revision *revision, enum setting setting, enum setting_text how,
                            char text[SETTING_TEXT]);
 
-/* A quota's share of the time (0 … 1); us of lending; bytes. Below 0: never given, no number, or memory without a
- * limit. */
+/* A quota's share of the time (0 … 1); the priority; the weight; us of lending; bytes. Below 0: never given, no number,
+ * or memory without a limit. */
 double setting_number(const struct segment_revision *revision, enum setting setting);
 
 /* An amount of memory in the largest unit with three digits: "2G", "1.5G", "512M", "0". Returns `text`. */

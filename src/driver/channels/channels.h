@@ -58,7 +58,7 @@ bool channels_are_current(void);
 /* Rises with each look for channels: there may be new channels. */
 uint64_t channels_looks(void);
 
-/* The channels found, in our thread alone. */
+/* The channels found. For the thread of channels_find alone. */
 #define SUBDEVICES_MAX 64
 #define CHANNELS_MAX 4096
 #define GROUPS_MAX (CHANNELS_MAX / 4)

@@ -17,9 +17,9 @@ enum {
 	CLASS_GROUP = 0xa06c /* class/cla06c.h: a group of channels; its maker is the client */
 };
 
-/* From here on, the CUDA driver's calls are watched. `made` is told of each new object, in the thread of the call. The
- * watch needs no memory, no lock and no system call but one fstat for each client. -1 with the reason, and no change.
- * May be repeated. */
+/* From here on, the CUDA driver's calls are watched. `made` is told of each new object, in the thread of the call. A
+ * watched call needs no memory, no lock and no system call but one fstat for each client. -1 with the reason, and no
+ * change. May be repeated. */
 int kernel_client_watch(void (*made)(uint32_t object, uint32_t class), struct error *error);
 void kernel_client_unwatch(void);
 
@@ -66,7 +66,7 @@ void kernel_client_after_fork(void);
 typedef int import_ioctl(int file, unsigned long request, ...);
 typedef _Atomic(import_ioctl *) import_place;
 
-/* From here on, the driver library calls `ours`, from any thread and at once. `next` gets the former function before
+/* From here on, the driver library calls `ours`, from any number of threads. `next` gets the former function before
  * the first call: the C library's, or the program's own instead. -1 with the reason, and no change, if the import is
  * unknown to us or leads anywhere else. Takes the dynamic linker's lock. */
 int import_replace(import_ioctl *ours, import_place *next, struct error *error);

@@ -14,9 +14,9 @@
 
 #define STREAMS 64    /* the bits of a word */
 #define LAUNCHES 1024 /* of a stream; more do not fit into a channel's ring */
-#define MASK_WORDS 4  /* of the widest mask; the others have half of them */
+#define MASK_WORDS 4  /* of 32 bits, of the widest mask; the others have half of them */
 
-/* The bits of a mask as the descriptor has them, in words of 32 bits. */
+/* The bits of a mask in the descriptor's order. A mask of two words of 32 bits has the first half only. */
 struct words {
 	uint64_t half[QMD_MASK_BITS / 64];
 };
@@ -28,7 +28,7 @@ struct note {
 	struct launch_end end;
 	uint32_t *mask; /* in the pushbuffer; NULL: not noted */
 	struct words written;
-	unsigned int words; /* of the mask */
+	unsigned int words; /* of 32 bits, of the mask */
 };
 
 /* The mask after a change. Only walk.c writes here. */

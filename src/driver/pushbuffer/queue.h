@@ -71,8 +71,9 @@ enum queue_outcome {
  *
  * frame.cookie is the caller's. frame.turn gets the number of the launch in its stream, or 0 without a place. Numbers
  * rise by 1 with each launch, noted or not. frame.front gets the end of the launch ahead, or a number of 0 if nothing
- * is known to run ahead. With frame.has_more no visitor is asked about the launch. After QUEUE_NOT_FOUND, the
- * commands may come later in the call. */
+ * is known to run ahead. With frame.has_more the launch comes with an answer: if the launches ahead have answers too,
+ * only a walk from the oldest launch (queue_walk) asks about the launch. After QUEUE_NOT_FOUND, the commands may come
+ * later in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
 /* Foreign work has been submitted, or will be: all but launches with known ends. The next launch of each stream is

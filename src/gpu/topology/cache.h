@@ -22,7 +22,8 @@ int cache_find(const char *root, const char *uuid, struct topology *gpu, struct 
  * the same PCI address. */
 int cache_find_all(const char *root, struct topology_list *list, struct error *error);
 
-/* Keeps the topology, and returns the path. Replaces an older topology atomically. */
+/* Keeps the topology, in place of an older topology, atomically; `path` gets the file's path. -1 with the reason, also
+ * for a GPU without a UUID. */
 int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error);
 
 /* This user's cache directory, which may not exist yet. False if the user has none. */

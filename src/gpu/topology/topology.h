@@ -87,7 +87,7 @@ const struct topology *topology_find(const struct topology_list *list, struct pc
 void topology_sort(struct topology_list *list); /* by PCI address */
 
 /* The text format of share/topologies, described in topology-format.md. Reading accepts only a whole file; the reason
- * starts with NAME:LINE. Reading a written list returns an equal list. */
+ * starts with NAME:LINE. Reading a written list returns an equal list. Writing returns -1 if the stream fails. */
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
@@ -118,8 +118,8 @@ int topology_load(struct topology_list *list, struct error *error);
  * then: the library in a program sees another UUID, and asks. */
 int topology_load_kept(struct topology_list *list, struct error *error);
 
-/* The same, but asks the kernel driver only for the wanted GPUs, since each GPU takes time; the list may have more
- * GPUs. NULL wants all. */
+/* As topology_load, but asks the kernel driver only for the wanted GPUs, since each GPU takes time; the list may have
+ * more GPUs. NULL wants all. */
 struct topology_wanted {
 	unsigned int count;
 	struct pci_address gpus[TOPOLOGY_GPUS_MAX];

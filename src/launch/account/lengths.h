@@ -17,7 +17,7 @@ enum length_place {
 struct length {
 	_Atomic uint64_t key;   /* 0: free */
 	_Atomic uint32_t ns[2]; /* by enum length_place; 0: not known; at most four seconds are told apart */
-	_Atomic uint64_t until; /* the gate: a graph gets lent TPCs only from then on */
+	_Atomic uint64_t until; /* the gate: a graph gets lent TPCs only from then on, in process_clock_ns */
 };
 
 /* Never NULL. The number is below LENGTHS, and leads back to the length. */

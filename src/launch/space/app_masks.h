@@ -23,9 +23,10 @@ enum app_masks_scope {
 /* A mask has a bit for each disabled TPC: TPC n is bit n % 64 of word n / 64. All zero means no mask. */
 #define APP_MASKS_WORDS 2
 
-/* Sets a mask. `stream` is a CUstream and is used with APP_MASKS_STREAM only. The default streams NULL and 1 share one
- * mask, in all contexts; 2 is the calling thread's default stream. Returns 0; ENOTSUP if launches will never be
- * announced to us; ENOMEM; EINVAL. libsmctrl looks the name up in our library: another meaning needs another name. */
+/* Sets a mask. `disabled` is not used with APP_MASKS_ASK. `stream` is a CUstream and is used with APP_MASKS_STREAM
+ * only. The default streams NULL and 1 share one mask, in all contexts; 2 is the calling thread's default stream.
+ * Returns 0; ENOTSUP if launches will never be announced to us; ENOMEM; EINVAL. libsmctrl looks the name up in our
+ * library: another meaning needs another name. */
 #define APP_MASKS_ENTRY "nvtaskset_set_mask_1"
 typedef int app_masks_set(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;

@@ -7,7 +7,7 @@
 #include "state/segment/segment.h"
 
 enum decision_state {
-	DECISION_WHOLE_GPU,    /* the descriptor stays unchanged */
+	DECISION_WHOLE_GPU,    /* the mask stays unchanged */
 	DECISION_RESTRICTED,   /* the launch may use `set` */
 	DECISION_UNRESTRICTED, /* the partition cannot be enforced; `reason` says why */
 };

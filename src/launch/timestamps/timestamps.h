@@ -31,8 +31,8 @@ void timestamps_want(bool wanted);
 /* Whether somebody looks. In the launch path. */
 bool timestamps_are_on(void);
 
-/* The descriptor is about to be changed, for `tpcs` TPCs; 0: not known. If somebody looks, adds the release. Returns
- * whether somebody does. */
+/* The descriptor is about to be changed, for `tpcs` TPCs; 0: not known. Returns whether somebody looks; then also adds
+ * the release, if possible: `change->stamping` tells. */
 bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
 
 /* A stream's name in timestamps. The stream may be a stream of every context (driver/cuda.h). */

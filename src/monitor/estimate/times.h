@@ -116,7 +116,8 @@ bool times_add_running(struct times *times, const struct times_kernel *kernel, u
 /* Something was busy then, on the processor's clock. */
 bool times_add_interval(struct times *times, struct times_interval interval);
 
-/* A timestamp on the processor's clock. False if the clocks have not been compared. */
+/* Converts a timestamp to the processor's clock. Until an offset is known, `near` says at about which time to look for
+ * the offset, on the processor's clock. False if the clocks have not been compared. */
 bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint64_t *time);
 
 /* Leaves out the time before `until`, which is not known. */

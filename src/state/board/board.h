@@ -4,7 +4,8 @@
  * Place. A board lies in a memfd held open by the members, and is gone with the last member. A new member looks for a
  * board through /proc, and makes a board if there is none. Two members that come at the same time make two boards. Each
  * member looks again from time to time, and goes to the board that is first in an order common to all members.
- * Processes of different users or different PID namespaces do not see each other, and have separate boards.
+ * Processes of different users have separate boards. A process that sees an inner PID namespace may share a board with
+ * the processes there, but a reader skips claims from a foreign namespace.
  *
  * Content. A place for each process and GPU, written as a whole by the owner alone: the owner's rank, TPCs, and where
  * readers find the number of kernels in flight (state/kernels/counts_read.h). Demand itself is not on the board. The

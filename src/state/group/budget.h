@@ -24,8 +24,8 @@
  * goes on. */
 #define BUDGET_HORIZON_NS INT64_C(2000000000)
 
-/* The upper half of a word is the lower half of the number of the word's period. The group's ledger follows the struct:
- * add a new member at the front. */
+/* In `allowance` and `slots`, the upper half of a word is the lower half of the number of the word's period. The
+ * group's ledger follows the struct: add a new member at the front. */
 struct budget {
 	_Atomic uint64_t together;  /* the last time when a launch in flight might wait for other members (time/gate) */
 	/* The time left (unit: budget.c) at the begin of the word's period, at the latest the period before now's. */

@@ -84,8 +84,8 @@ void counts_launch_shared(struct counts_place *place);
 /* A graph with `kernels` kernels has been launched. From any thread. */
 void counts_launch_nodes(struct counts_place *place, uint64_t kernels);
 
-/* A call begins to launch a graph, or has ended with the kernels counted. The kernels may run before. From any
- * thread. */
+/* A call begins to launch a graph, or has ended with the kernels counted. In between, kernels may run that are not
+ * counted yet. From any thread. */
 void counts_graph_begins(struct counts_place *place);
 void counts_graph_ended(struct counts_place *place);
 

@@ -25,8 +25,8 @@ struct timestamps; /* the ring of a context */
 #define TIMESTAMPS_BYTES ((TIMESTAMPS_CELLS + TIMESTAMPS_NODES) * 16)
 void *timestamps_cells(struct timestamps *timestamps);
 
-/* Kernels with the same value run one after the other: the value is the stream, or, for an unknown stream, another
- * value with these bits, which no stream has. */
+/* Kernels with the same `stream` (below) run one after the other: `stream` names the stream, or, for an unknown stream,
+ * has both bits of TIMESTAMPS_STREAM_UNKNOWN, as no stream has. */
 #define TIMESTAMPS_STREAM_UNKNOWN UINT64_C(3)
 
 /* The context's legacy stream: most streams wait for the legacy stream, and the legacy stream for most streams. */

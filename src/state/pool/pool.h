@@ -16,7 +16,8 @@
  * Access. Only the kernel reads and writes pages (pages.h). A copy is checked, and goes into the views, in memory of
  * this process. Launches look at the views.
  *
- * Times are process_clock_ns's. For our thread, but for pool_is_fresh and reading views. errno is preserved.
+ * Times are process_clock_ns's. For our thread (time/thread.h), but for pool_is_fresh and reading views. errno is
+ * preserved.
  */
 #pragma once
 
@@ -29,7 +30,7 @@
 
 /* How often a program with work, now or of late, writes and reads. */
 #define POOL_LOOK_NS UINT64_C(250000)
-#define POOL_TURN_NS UINT64_C(1000000) /* in turns */
+#define POOL_TURN_NS UINT64_C(1000000) /* the same for programs without MPS */
 
 /* In a container. */
 #define POOL_MOUNTS "/opt/nvtaskset/pools" /* NAME: the list, and the pages of all groups, for reading */

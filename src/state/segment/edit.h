@@ -44,7 +44,7 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 
 /* --- one segment -------------------------------------------------------------------------------------------------- */
 
-/* Replaces the settings given by `wanted`, partitions and time, by a new revision; the rest stays. The next launch
+/* Replaces what `wanted` gives (partitions, time, memory) by a new revision; the rest stays. The next launch
  * obeys. Waits a bounded time while another editor writes. -1 with the reason, and nothing changed, if there is no room
  * for a further GPU, the lock cannot be had, or the segment is damaged. Also -1 if the segment has moved: then the edit
  * may or may not count, and must be repeated in the new file. The lock excludes by open file: two threads, or a process

@@ -6,7 +6,7 @@
 
 #include "segment.h"
 
-/* A longer lease is no lease: the time is wrong, or from another clock. */
+/* A lease of more than LEASE_LONGEST_NS is no lease: the time is wrong, or from another clock. */
 #define LEASE_NS UINT64_C(1500000000)
 #define LEASE_LONGEST_NS (2 * LEASE_NS)
 
@@ -18,14 +18,14 @@ static inline bool segment_lease_covers(uint64_t end, uint64_t now)
 /* For writers: whether a watcher looks (lease.h). Reads the clock only if a watcher looks or has looked. */
 bool segment_is_watched(const struct segment *segment);
 
-/* The last two have a GPU and another process, named as in struct segment_loan. */
+/* The last two have a GPU and a lender (`other`), named as in struct segment_loan. */
 enum segment_event_kind {
 	SEGMENT_WAITED_FOR_QUOTA,    /* a launch */
 	SEGMENT_WAITED_FOR_PRIORITY, /* a launch, for programs of a higher priority */
 	SEGMENT_SUSPENDED,
 	SEGMENT_EDITED,
-	SEGMENT_BORROWS,       /* `tpcs` TPCs of the process, from `begin_ns` on */
-	SEGMENT_KEEPS_WAITING, /* the process, which came back: for the rest of launches in lent TPCs, at most */
+	SEGMENT_BORROWS,       /* `tpcs` TPCs of the lender, from `begin_ns` on */
+	SEGMENT_KEEPS_WAITING, /* the lender, which came back: for the rest of launches in lent TPCs, at most */
 	SEGMENT_EVENT_KINDS
 };
 

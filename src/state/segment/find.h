@@ -5,7 +5,7 @@
 #include "state/group/find.h"
 
 /* Opens and maps the segment of process `pid`, not a foreign segment that the process has open. SEGMENT_FOUND, and the
- * caller closes the segment; otherwise the state and the reason, the whole text behind "nvtaskset: ". Without `error`,
+ * caller closes the segment; otherwise the state and the reason, to which callers add nothing. Without `error`,
  * the search is short: the state is SEGMENT_NOT_READY or SEGMENT_NOT_OURS without the reason. The short search misses a
  * segment whose process might open at most HANDLE_USUAL files when making the segment, and may open more now. `purse`
  * pays for the looks (base/purse.h), and as long as the caller leaves the purse in `segment`, also for later looks. */

@@ -25,7 +25,7 @@
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
  *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
- *        memory gap              not 0 if the process has memory outside the ledger (memory.h)
+ *        memory gap              not 0 if some GPU memory of the process is not counted (memory.h)
  *   64   revision in force       the number, raised by editors
  *   128  counters                written by the owner; launches only read the cache lines before
  *   320  counter slots           for the owner's threads to count launches

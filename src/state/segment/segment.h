@@ -13,9 +13,9 @@
  *
  * Hardware writes nothing here. If the program closes the file, the owner moves the segment to a new file.
  *
- * A revision is a whole partition: the sets of all GPUs. Revisions stand in a ring, and an atomic number says which
- * revision is in force. An editor takes a lock on the file, which the kernel drops when the editor ends, fills the next
- * place of the ring and then raises the number:
+ * A revision is a whole partition: the sets of all GPUs, and the settings of time and memory. Revisions stand in a
+ * ring, and an atomic number says which revision is in force. An editor takes a lock on the file, which the kernel
+ * drops when the editor ends, fills the next place of the ring and then raises the number:
  *   - a reader copies the revision in force, and has a whole revision if the number has risen by less than a ring;
  *   - an editor that dies before raising the number leaves the old revision in force.
  *
@@ -163,8 +163,8 @@ enum segment_state {
 };
 
 struct segment_counters {
-	uint64_t restricted;   /* kernels with a restricted descriptor */
-	uint64_t unrestricted; /* kernels with an unchanged descriptor */
+	uint64_t restricted;   /* kernels with our mask in the descriptor */
+	uint64_t unrestricted; /* kernels with an unchanged mask */
 	uint64_t refreshed;    /* nodes of CUDA graphs, uploaded again after a change */
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };

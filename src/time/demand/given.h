@@ -24,7 +24,8 @@ struct rules *given_rules(void);
 /* The claim of this process, without the state of the moment. */
 struct board_claim given_self(void);
 
-/* Whether the program itself was given rules (not for a neighbour, company.h), and warns if these are not in force. */
+/* Whether the program itself was given rules, and not only a neighbour (company.h): callers then warn about rules that
+ * are not in force. */
 bool given_is_wanted(void);
 
 /* Writes the used time to the segment. */

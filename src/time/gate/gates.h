@@ -46,7 +46,7 @@ struct gate {
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the idle claims at the last look */
-	struct gate_tpcs {    /* for launches that the claims `open` allow: no claim, and the last other answer */
+	struct gate_tpcs {    /* of launches that may use the claims `open`: no claim in `part`, some in `wide` */
 		bool is_known;     /* since the claims changed */
 		uint32_t open;
 		struct tpcset tpcs;

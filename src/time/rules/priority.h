@@ -2,14 +2,14 @@
  * The rule of a priority: how a program gives way to programs of a higher priority on its GPUs. Pure: the caller gives
  * the time, in ns of a clock that never goes back.
  *
- * Beside a higher program, the program runs for the shortest time at once. The GPU then answers the higher program
+ * Beside a higher program, the program gets the shortest time slices. The GPU then answers the higher program
  * almost as if alone, and the program gets the rest. But each change costs both programs time (facts.md, "Time
  * slices"). So the program is suspended while the higher program works without gaps worth a change: from
  * PRIORITY_LOOKS looks at work until a pause of PRIORITY_PAUSE_NS. A gap of PRIORITY_GAP_NS is worth a change: with
  * gaps in PRIORITY_GAPS of the last 64 looks the program is not suspended. A single gap may be a delay of the host.
  *
- * Beside further programs of no higher priority, changes would take most of the shortest times: the program runs for
- * longer at once. The highest program does too: an end of the usual slice in mid-work would cost two changes for
+ * Beside further programs of no higher priority, changes would take most of the shortest slices: the program gets
+ * longer slices. The highest program does too: an end of the usual slice in mid-work would cost two changes for
  * nothing.
  *
  * No program waits for ever: at the begin of each PRIORITY_PERIOD_NS of the common clock, all suspended programs have
@@ -41,7 +41,7 @@ struct priority {
 
 struct priority_verdict {
 	bool suspends;
-	uint64_t slice_us; /* how long to run at once; 0: the program's own slice */
+	uint64_t slice_us; /* how long to run in one go; 0: the program's own slice */
 	uint64_t until;    /* when to ask again at the latest; UINT64_MAX: at news */
 };
 

@@ -1,5 +1,5 @@
 /*
- * Whether to suspend the program, and for how long the program runs at once: by a quota (quota.h), by programs of a
+ * Whether to suspend the program, and for how long the program runs in one go: by a quota (quota.h), by programs of a
  * higher priority (priority.h), by less served programs (weight.h). Each rule may suspend the program, within one
  * bound: while work is in flight on several GPUs, the program is suspended for RULES_BOUND_NS at most in one go, and
  * runs for RULES_BACK_NS then. A suspension stops the work on all GPUs at once, and a peer on one GPU may wait for the
@@ -34,7 +34,7 @@ struct rules {
 
 struct rules_verdict {
 	bool suspends;
-	uint64_t slice_us; /* how long to run at once beside peers with work; 0: the program's own slice */
+	uint64_t slice_us; /* how long to run in one go beside peers with work; 0: the program's own slice */
 	uint64_t until;    /* when to ask again at the latest */
 	uint64_t soonest;  /* no suspension before */
 };

@@ -12,7 +12,7 @@
  * present program. Nothing is owed for long: a program is ahead by two leads at most, and is even again after
  * WEIGHT_WAIT_NS, since only the peers themselves say how much each was served.
  *
- * While no program pauses, each runs for longer at once: less time is lost by changes.
+ * While no program pauses, each gets longer slices: less time is lost by changes.
  */
 #pragma once
 

@@ -66,7 +66,7 @@ uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest);
 
 /*
  * The time slices of all groups of channels of the program (driver/channels/channels.h), also of contexts that come
- * meanwhile: how long the program runs at once beside programs with work. The rules say how long (time/rules/rules.h).
+ * meanwhile: how long the program runs in one go beside programs with work. The rules say so (time/rules/rules.h).
  *
  * Not for clients of MPS: their channels are the server's. Even a program that is never suspended may have short
  * slices (eligibility.h): the program goes on by itself. Page faults and waiting programs take longer, as beside any
