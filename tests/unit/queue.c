@@ -474,14 +474,14 @@ TEST(a_walk_goes_on_where_the_last_one_stopped)
 	assert_int_equal(visits_of(true, 9), 3);
 }
 
-static enum queue_answer turn_over(void *, const struct queued *queued, struct qmd_mask *disable)
+static enum queue_answer turn_over(void *unused, const struct queued *queued, struct qmd_mask *disable)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		disable->words[i] = ~queued->disable.words[i];
 	return QUEUE_CHANGE;
 }
 
-static enum queue_answer disable_all(void *, const struct queued *, struct qmd_mask *disable)
+static enum queue_answer disable_all(void *unused, const struct queued *queued, struct qmd_mask *disable)
 {
 	*disable = (struct qmd_mask){{PRESENT_WORDS}};
 	return QUEUE_CHANGE;
