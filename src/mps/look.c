@@ -278,7 +278,10 @@ static bool speaks_3(const char *control, struct mps_status *status, const char 
 /* This user's server, if a client surely fits there; else 0. A daemon with interface 3 must be asked. */
 static pid_t find_roomy_server(const char *directory, const struct mps_request *request)
 {
-	pid_t daemon = has_servers(directory) ? 0 : mps_find_daemon(directory);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s" SOCKET, directory);
+	pid_t daemon = access(path, F_OK) < 0 || has_servers(directory) ? 0 : mps_find_daemon(directory);
 	pid_t server = daemon > 0 ? mps_find_server(daemon) : 0;
 
 	return server > 0 && mps_clients_at_most(server) < mps_capacity(connections_of(request)) ? server : 0;

@@ -3,7 +3,6 @@
 #include "base/proc.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 
 #define PID_FILE "/nvidia-cuda-mps-control.pid"
-#define PIPE "/control"
 #define NAME "nvidia-cuda-mps" /* of daemon and server, cut to the length of a process's name */
 
 static bool is_of_mps(long pid)
@@ -24,13 +22,12 @@ static bool is_of_mps(long pid)
 
 pid_t mps_find_daemon(const char *pipe_directory)
 {
-	char text[64], pipe[PATH_MAX];
+	char text[64];
 
-	snprintf(pipe, sizeof pipe, "%s" PIPE, pipe_directory);
 	proc_read_text(text, sizeof text, "%s" PID_FILE, pipe_directory);
 	long pid = strtol(text, NULL, 10);
 
-	return pid > 0 && is_of_mps(pid) && access(pipe, F_OK) == 0 ? (pid_t)pid : 0;
+	return pid > 0 && is_of_mps(pid) ? (pid_t)pid : 0;
 }
 
 static bool is_own_server(long pid)

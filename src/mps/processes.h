@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* The control daemon with the directory of pipes; 0 if unknown, or without a pipe: the file with the pid may be old. */
+/* The control daemon with the directory of pipes; 0 if unknown: the file with the pid may be old. */
 pid_t mps_find_daemon(const char *pipe_directory);
 
 /* The daemon's server for the user of this process; 0 if unknown, or if there are several. */

@@ -46,6 +46,7 @@ static void never_again(enum segment_time_state why)
 	errno = saved;
 }
 
+/* A call that waits for the GPU tells of a fault. Under MPS, a fault ends the work of all clients: no client waits. */
 bool control_wants_call(int id)
 {
 	bool may_tell_fault = calls_synchronize(id) && time_thread_exists() && !kernel_access_is_of_mps();

@@ -222,8 +222,7 @@ static void add_ended(struct replays *replays, struct times *times, const struct
 }
 
 uint64_t graph_times_replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways,
-                                     uint64_t end,
-                                     uint64_t length_ns, bool none_is_left, unsigned int tpcs)
+                                     uint64_t end, uint64_t length_ns, bool none_is_left, unsigned int tpcs)
 {
 	uint64_t open = graph_times_replays_after(replays, end) - replays->first;
 

@@ -75,8 +75,7 @@ bool graph_times_replays_launch(struct replays *replays, uint64_t launched_ns);
 /* The end of the graph's last kernel was seen, `length_ns` after the launch's begin, 0 if not known. `none_is_left`:
  * nothing of the graph is on the GPU. Adds the busy times. Returns how many launches have ended. */
 uint64_t graph_times_replays_see_end(struct replays *replays, struct times *times, const struct times_ways *ways,
-                                     uint64_t end,
-                                     uint64_t length_ns, bool none_is_left, unsigned int tpcs);
+                                     uint64_t end, uint64_t length_ns, bool none_is_left, unsigned int tpcs);
 
 /* The remaining launches run, or wait, at `now`. */
 void graph_times_replays_see_running(const struct replays *replays, struct times *times, const struct times_ways *ways,

@@ -54,6 +54,15 @@ static bool lock(struct gate *gate)
 	return gate_lock_soon(gate, 10);
 }
 
+/* Locks the gate of a GPU by the number in keeper.work. NULL without a gate, or if a second thread has the lock. */
+static struct gate *take_gate(unsigned int number)
+{
+	const struct gpu *gpu = gpus_at(keeper.work.gpus[number].pci);
+	struct gate *gate = gpu ? gates_of(gpu) : NULL;
+
+	return gate && lock(gate) ? gate : NULL;
+}
+
 /* From here on, notes waiting launches, and the GPU tells the end of each launch. Or no more: a launch costs as much
  * as without us. */
 static void note_launches(bool wanted)
@@ -143,10 +152,9 @@ static uint64_t move_windows(uint64_t now)
 	uint64_t until = UINT64_MAX;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+		struct gate *gate = take_gate(i);
 
-		if (gate && lock(gate)) {
+		if (gate) {
 			until = min_u64(until, now + move_window(gate));
 			gate_unlock(gate);
 		}
@@ -179,10 +187,9 @@ void keeper_end(void)
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
-		struct gate *gate = gpu ? gates_of(gpu) : NULL;
+		struct gate *gate = take_gate(i);
 
-		if (gate && lock(gate)) {
+		if (gate) {
 			see_borrowed(gate, false);
 			gate_unlock(gate);
 		}
