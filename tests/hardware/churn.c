@@ -1,39 +1,66 @@
 /*
- * A part of a libcuda.so.1 that changes the masks of all launches that wait, all the time: between the mask with
- * which the launch was made and the whole GPU. For programs in a partition (tests/hardware/churn.sh).
+ * A part of a libcuda.so.1 that changes the masks of all waiting launches, all the time: each launch keeps the TPCs of
+ * the partition and gets further TPCs by chance. For programs whose launches fit into the partition
+ * (tests/hardware/churn.sh). The file CHURN_COUNT has two numbers of 64 bits, for all processes with the same file: of
+ * changed masks, and of walks over the queues with a change.
  */
-#include "../toss.h"
+#include "driver/pushbuffer/queue.h"
 #include "launch/queued.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
-static _Atomic uint64_t changes;
+struct count {
+	_Atomic uint64_t changes, walks;
+};
 
-static void *change_all_the_time(void *unused)
+static enum queue_answer add_tpcs(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
-	struct toss between = {.state = 1};
+	uint64_t *chance = data;
+
+	for (size_t i = 0; i < sizeof disable->words / sizeof disable->words[0]; i++) {
+		*chance ^= *chance << 13;
+		*chance ^= *chance >> 7;
+		*chance ^= *chance << 17;
+		disable->words[i] = launch->noted.words[i] & *chance;
+	}
+	return QUEUE_CHANGE;
+}
+
+static void *change_all_the_time(void *data)
+{
+	struct count *count = data;
+	uint64_t chance = 1;
 	struct error error;
 
-	(void)unused;
 	/* The driver is there once a context is. */
 	while (!queued_want(true, &error))
 		nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
-	for (;;)
-		changes += queue_walk(true, toss, &between);
+	for (;;) {
+		unsigned int changes = queue_walk(true, add_tpcs, &chance);
+
+		if (changes > 0) {
+			count->changes += changes;
+			count->walks++;
+		}
+	}
 	return NULL;
 }
 
 static void __attribute__((constructor)) start(void)
 {
+	const char *name = getenv("CHURN_COUNT");
+	int file = name ? open(name, O_RDWR | O_CLOEXEC) : -1;
+	void *count = mmap(NULL, sizeof(struct count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, change_all_the_time, NULL);
-}
-
-static void __attribute__((destructor)) end(void)
-{
-	fprintf(stderr, "churn: %llu changes\n", (unsigned long long)changes);
+	if (file >= 0)
+		close(file);
+	if (count != MAP_FAILED)
+		pthread_create(&thread, NULL, change_all_the_time, count);
 }
