@@ -8,7 +8,6 @@
  * link: process.a
  */
 #include "../cases.h"
-#include "../toss.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/hook.h"
@@ -282,21 +281,36 @@ static enum queue_answer make_two_narrow(void *data, const struct queued *queued
 static atomic_bool is_over;
 static _Atomic uint64_t changes;
 
-static void *change_all_the_time(void *between)
+/* A test prepares `narrow` again with each context: the thread has a copy. */
+struct toss {
+	uint64_t state;
+	struct qmd_mask narrow;
+};
+
+/* Each launch gets the mask of the note or the narrow one, by chance. */
+static enum queue_answer toss(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct toss *by = data;
+
+	by->state = by->state * UINT64_C(6364136223846793005) + 1;
+	*disable = by->state >> 63 ? launch->noted : by->narrow;
+	return QUEUE_CHANGE;
+}
+
+static void *change_all_the_time(void *by)
 {
 	while (!atomic_load(&is_over))
-		changes += queue_walk(true, toss, between);
+		changes += queue_walk(true, toss, by);
 	return NULL;
 }
 
-/* The masks between which the thread changes are its own: a test prepares them again with each context. */
 static pthread_t start_changes(void)
 {
-	static struct toss between;
+	static struct toss by;
 
-	between = (struct toss){.state = 1, .second = narrow};
+	by = (struct toss){.state = 1, .narrow = narrow};
 	atomic_store(&is_over, false);
-	return thread_start(change_all_the_time, &between);
+	return thread_start(change_all_the_time, &by);
 }
 
 /* --- the program's end ------------------------------------------------------------------------------------------ */
