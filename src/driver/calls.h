@@ -44,6 +44,14 @@ struct frame {
 		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
 		struct tpcset set;
 	} recent;
+	/* The same of launches with clusters, one for each of some sizes; valid as `recent` is. */
+	struct fitted {
+		unsigned int cluster;  /* blocks; 0: none */
+		struct qmd_mask own;   /* the driver's, which `mask` replaces */
+		struct qmd_mask mask;
+		unsigned int tpcs;     /* of the launch */
+		uint32_t notes;        /* reasons to count (launch/space/decision.h) */
+	} fitted[4];
 
 	/* calls_enter fills, calls_leave clears (not begins_early): the call's launches; 0 if the call says nothing */
 	bool uploads_nodes;     /* the launches are nodes of a graph */

@@ -382,6 +382,15 @@ static unsigned int cluster_of(const struct qmd_layout *layout, const uint32_t *
 	return blocks > 0 ? blocks : 1;
 }
 
+unsigned int qmd_cluster(const struct qmd_family *family, const void *qmd)
+{
+	const struct qmd_layout *layout = layout_of(family, qmd);
+	const uint32_t *words = qmd;
+	bool is_for_clusters = must_fit(layout, words) && words[layout->cooperative_word] == 0;
+
+	return is_for_clusters ? cluster_of(layout, words) : 0;
+}
+
 /* The product of two 16-bit sizes in one word and one in the next. */
 static unsigned int product_at(const uint32_t *words)
 {

@@ -97,6 +97,9 @@ static inline bool qmd_mask_is_valid(const struct qmd_mask_place *place, const v
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the driver's mask */
 
+/* The blocks of a cluster, in a launch that must fit for its clusters alone; else 0. The version must be known. */
+unsigned int qmd_cluster(const struct qmd_family *family, const void *qmd);
+
 /*
  * Releases: the GPU's writes to memory at the end of a kernel (facts.md, "Releases"). A descriptor has a slot for each
  * release. The driver uses slot 0; CUPTI uses slot 1 while tracing kernels.

@@ -15,6 +15,8 @@
 #include "launch/timestamps/timestamps.h"
 #include "time/control.h"
 
+#include <string.h>
+
 /* --- deciding ----------------------------------------------------------------------------------------------------- */
 
 static const struct qmd_release *release_of(const struct launch *launch, enum counts_kind kind)
@@ -34,6 +36,14 @@ static struct qmd_mask mask_of(const struct launch *launch, const struct decisio
 	return mask;
 }
 
+/* For watchers; 0: not known. */
+static unsigned int tpcs_of(const struct launch *launch, const struct decision *decision)
+{
+	unsigned int all = launch->gpu->topology ? launch->gpu->topology->tpc_count : 0;
+
+	return decision->state == DECISION_RESTRICTED ? tpcset_count(&decision->set) : all;
+}
+
 /* The next launch on the same context gets the same while nothing has changed. */
 static void remember(struct launch *launch, const struct decision *decision, uint64_t epoch)
 {
@@ -41,6 +51,8 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 	    decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
+	if (is_of_launch || launch->frame.recent.epoch != epoch || launch->frame.recent.context != launch->context)
+		memset(launch->frame.fitted, 0, sizeof launch->frame.fitted);
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
@@ -48,6 +60,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.disable = is_restricted ? launch->gpu->family->disable : NULL,
 		.mask = mask_of(launch, decision),
 		.is_yielding = decision->is_yielding,
+		.tpcs = tpcs_of(launch, decision),
 		.has_more = launch->frame.has_more,
 		.more = launch->frame.more,
 		.gpu = is_restricted ? launch->gpu : NULL,
@@ -71,14 +84,6 @@ static void check_version(const struct launch *launch, struct decision *decision
 
 /* --- carrying it out ---------------------------------------------------------------------------------------------- */
 
-/* For watchers; 0: not known. */
-static unsigned int tpcs_of(const struct launch *launch, const struct decision *decision)
-{
-	unsigned int all = launch->gpu->topology ? launch->gpu->topology->tpc_count : 0;
-
-	return decision->state == DECISION_RESTRICTED ? tpcset_count(&decision->set) : all;
-}
-
 static struct qmd_change change_for(const struct decision *decision, const struct qmd_mask *mask,
                                     const struct qmd_release *counting)
 {
@@ -98,18 +103,43 @@ static void note_overruled(const struct launch *launch, struct decision *decisio
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
+/* Of a size of clusters. */
+static struct fitted *fitted_at(struct launch *launch, unsigned int cluster)
+{
+	struct fitted *fitted = launch->frame.fitted;
+
+	return &fitted[(unsigned int)__builtin_ctz(cluster) % (sizeof launch->frame.fitted / sizeof *fitted)];
+}
+
+/* The next launch with such clusters gets the same mask. */
+static void remember_fitted(struct launch *launch, const struct decision *decision, const struct qmd_mask *mask,
+                            const struct qmd_saved *saved)
+{
+	bool is_kept = decision->is_exact && launch->frame.recent.epoch != EPOCH_NEVER;
+	unsigned int cluster = is_kept ? qmd_cluster(launch->gpu->family, launch->qmd) : 0;
+
+	if (cluster > 0)
+		*fitted_at(launch, cluster) = (struct fitted){
+			.cluster = cluster,
+			.own = saved->is_valid ? saved->mask : (struct qmd_mask){{0}},
+			.mask = *mask,
+			.tpcs = tpcs_of(launch, decision),
+			.notes = decision->notes,
+		};
+}
+
 static void carry_out_launch(struct launch *launch, struct decision *decision)
 {
 	struct qmd_mask mask = mask_of(launch, decision);
 	struct qmd_change change = change_for(decision, &mask, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
 
-	launch->frame.recent.tpcs = tpcs_of(launch, decision);
-	launch->frame.recent.is_stamped = timestamps_of_launch(launch, launch->frame.recent.tpcs, &change);
+	launch->frame.recent.is_stamped = timestamps_of_launch(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &saved);
 
 	if (outcomes.mask == QMD_OVERRULED)
 		note_overruled(launch, decision, &saved);
+	remember_fitted(launch, decision, &mask, &saved);
 	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
 	account_launch_anew(launch->releases, change.disable);
 	if (change.counting && outcomes.counting != QMD_RELEASES)
@@ -215,17 +245,39 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 }
 
 /* While a process looks at times. The end of the look is noticed here. */
-static __attribute__((noinline)) void stamp_as_before(struct launch *launch)
+static __attribute__((noinline)) void stamp_as_before(struct launch *launch, unsigned int tpcs)
 {
 	struct recent *recent = &launch->frame.recent;
 	struct qmd_change change = {.disable = recent->disable ? &recent->mask : NULL};
 	bool is_stamped = false;
 
-	recent->is_stamped = timestamps_of_launch(launch, recent->tpcs, &change);
+	recent->is_stamped = timestamps_of_launch(launch, tpcs, &change);
 	if (change.stamping)
 		is_stamped =
 		    qmd_stamp(change.stamping, launch->qmd, change.timestamp_at, change.timestamp) == QMD_RELEASES;
 	queued_launch(launch, &change, is_stamped);
+}
+
+/* A launch with clusters gets the mask of the last launch with such clusters and such a mask of the driver. */
+static bool fit_as_before(struct launch *launch)
+{
+	const struct qmd_family *family = launch->gpu->family;
+	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
+	unsigned int cluster = qmd_cluster(family, launch->qmd);
+	const struct fitted *fitted = cluster > 0 ? fitted_at(launch, cluster) : NULL;
+	bool fits = fitted && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
+
+	if (fits) {
+		const struct qmd_change change = {.disable = &fitted->mask, .is_exact = true};
+
+		qmd_write(family, launch->qmd, &change, NULL);
+		count_and_release(launch, true);
+		if (launch->frame.recent.is_stamped)
+			stamp_as_before(launch, fitted->tpcs);
+		if (fitted->notes != 0)
+			account_reasons(fitted->notes);
+	}
+	return fits;
 }
 
 /* If the mask is not written, the descriptor is unchanged: the blocks must run at once, or the version is unknown. */
@@ -236,8 +288,8 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		count_and_release(launch, true);
 		if (launch->frame.recent.is_stamped)
-			stamp_as_before(launch);
-	} else {
+			stamp_as_before(launch, launch->frame.recent.tpcs);
+	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch)) {
 		decide_launch(launch);
 	}
 }
@@ -252,7 +304,7 @@ static inline void disable_as_before(struct launch *launch)
 	} else {
 		account_launch(launch->releases, true);
 		if (__builtin_expect(recent->is_stamped, 0))
-			stamp_as_before(launch);
+			stamp_as_before(launch, launch->frame.recent.tpcs);
 	}
 }
 
@@ -261,7 +313,7 @@ static __attribute__((noinline)) void count_as_before(struct launch *launch)
 {
 	count_and_release(launch, false);
 	if (launch->frame.recent.is_stamped)
-		stamp_as_before(launch);
+		stamp_as_before(launch, launch->frame.recent.tpcs);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)

@@ -141,9 +141,10 @@ static bool has_room(const struct tpcset *enabled, unsigned int cluster)
 	return found;
 }
 
-static void check_launch(uint8_t cluster)
+/* With a mask of the driver. Returns the enabled TPCs. */
+static struct tpcset check_masked_launch(uint8_t cluster, uint64_t disable)
 {
-	uint32_t qmd[QMD_WORDS] = {0}, before[QMD_WORDS];
+	uint32_t qmd[QMD_WORDS] = {disable != 0 ? UINT32_C(1) << 31 : 0}, before[QMD_WORDS];
 	struct launch launch = {.context = CONTEXT, .qmd = qmd};
 
 	((uint8_t *)qmd)[VERSION_BYTE] = 0x40;
@@ -152,7 +153,10 @@ static void check_launch(uint8_t cluster)
 
 		memcpy((uint8_t *)qmd + CLUSTER_BYTE, sizes, sizeof sizes);
 	}
+	memcpy(&qmd[MASK_WORD], &disable, sizeof disable);
 	memcpy(before, qmd, sizeof before);
+	before[0] &= INT32_MAX;
+	memset(&before[MASK_WORD], 0, 16);
 	launch_upload(&launch);
 	struct tpcset enabled = enabled_in(qmd);
 
@@ -160,6 +164,28 @@ static void check_launch(uint8_t cluster)
 	qmd[0] &= INT32_MAX;
 	memset(&qmd[MASK_WORD], 0, 16);
 	must(memcmp(qmd, before, sizeof before) == 0);
+	return enabled;
+}
+
+static void check_launch(uint8_t cluster)
+{
+	check_masked_launch(cluster, 0);
+}
+
+/* A kept mask is the mask of a launch that is decided anew. */
+static void check_kept(uint8_t cluster, uint64_t disable)
+{
+	struct tpcset unmasked = check_masked_launch(cluster, 0), kept, anew;
+
+	for (uint8_t other = 2; other <= CLUSTER_MAX; other = (uint8_t)(2 * other))
+		check_masked_launch(other, disable);
+	kept = check_masked_launch(cluster, disable);
+	epoch_raise();
+	anew = check_masked_launch(cluster, disable);
+	must(tpcset_equal(&kept, &anew));
+	epoch_raise();
+	anew = check_masked_launch(cluster, 0);
+	must(tpcset_equal(&unmasked, &anew));
 }
 
 /* --- from bytes -------------------------------------------------------------------------------------------------- */
@@ -187,7 +213,7 @@ static void scribble(size_t at, const uint8_t *data, size_t size)
 		memory[(at + i) % memory_size] = data[i];
 }
 
-/* Each input starts with a new segment, and a process that has not launched yet. */
+/* Each input starts with a new segment, in a process without a launch. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input;
@@ -206,6 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (input.edited)
 		edit(&input.set);
 	check_launch(1);
+	check_kept(1 + input.cluster % CLUSTER_MAX, input.set.words[1]);
 	scribble(input.at, data + sizeof input, size - sizeof input);
 	check_launch(1 + input.cluster % CLUSTER_MAX);
 	check_launch(1);
