@@ -30,6 +30,7 @@ static struct topology topology = {.tpc_count = 12};
 static struct gpu gpu = {.topology = &topology};
 static uint64_t now, idle_since;
 static bool wants, launches_wait, has_claim;
+static uint64_t launched, unended;
 static unsigned int looks_at_mps, looks_at_others;
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
@@ -44,7 +45,8 @@ WRAP(void, work_look, struct work *work, uint64_t at)
 	idle_since = wants ? at : idle_since;
 	*work = (struct work){.is_counted = true, .gpu_count = 1, .view.gpus_wanting = wants};
 	work->gpus[0].demand =
-	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since};
+	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since,
+	                        .launched = launched, .ended = launched - unended};
 }
 
 WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct board_claim *self)
@@ -112,7 +114,7 @@ static void give(struct segment_revision revision)
 FIXTURE(begin)
 {
 	now = NOW;
-	idle_since = 0;
+	idle_since = launched = unended = 0;
 	wants = launches_wait = has_claim = false;
 	keeper_after_fork();
 	atomic_store(&gate_state.began, 0);
@@ -235,6 +237,27 @@ TEST(too_long_for_a_quarter_of_a_second)
 	atomic_store(&gate_state.has_more, true);
 	look_at(NOW + 500 * MS);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+}
+
+static void launch_in_row(uint64_t from)
+{
+	for (uint64_t at = from; at <= from + 200 * MS; at += MS) {
+		launched += 100;
+		look_at(at);
+	}
+}
+
+TEST(a_host_bound_borrower_rests)
+{
+	wants = has_claim = true;
+	unended = 2;
+	launch_in_row(NOW);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	assert_false(atomic_load(&gate_state.is_open));
+	unended = 1000;
+	launch_in_row(NOW + SECOND);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	assert_true(atomic_load(&gate_state.is_open));
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

@@ -98,7 +98,8 @@ bool segment_reason_is_outside(enum segment_reason reason);
 	X(TOO_LONG, "nothing is borrowed: its kernels take longer than the lenders' LIMIT")                  \
 	X(CHANGING, "the program makes and destroys contexts time and again: it is not suspended meanwhile")  \
 	X(NO_PLACE, "others do not see its priority, weight and lending: too many programs have a place already, until one ends") \
-	X(WEAK, "the quota is weak: kernels that may wait for others, such as NCCL's, were in flight when it was used up")
+	X(WEAK, "the quota is weak: kernels that may wait for others, such as NCCL's, were in flight when it was used up") \
+	X(HOST_BOUND, "nothing is borrowed: its host is slower than its part of the GPU, and would gain nothing")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,

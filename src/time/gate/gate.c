@@ -189,7 +189,7 @@ static void begin(const struct call *call)
 	struct frame *frame = call->frame;
 	struct arrival arrival = {.gate = gate_of(frame, call->context), .call = call, .work = calls_read_work(call)};
 
-	if (!arrival.gate || !arrival.work.what || !atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
+	if (!arrival.gate || !arrival.work.what)
 		return;
 	arrival.length = lengths_find(&arrival.work);
 	arrival.has_part = !(atomic_load_explicit(&arrival.gate->known, memory_order_relaxed) & GATE_HAS_NO_PART);
@@ -213,7 +213,7 @@ void gate_call_begins(const struct call *call)
 	if (calls_make_stream_wait(call->id)) {
 		make_stream_wait(call);
 	} else {
-		if (frame->nested == 0)
+		if (frame->nested == 0 && atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
 			begin(call);
 		frame->nested++;
 	}

@@ -13,6 +13,7 @@
 #include "mps/reach.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
+#include "time/rules/host_bound.h"
 #include "window.h"
 
 #include <string.h>
@@ -39,6 +40,8 @@ static struct {
 	struct claims_rules rules;
 	uint32_t lend_us;
 	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
+	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
+	struct host_bound host;
 	struct work work;
 	bool wants, is_active, is_known; /* work is in flight; or was of late; this is exact */
 	uint64_t told; /* when the group was told of a launch in flight that may wait for further launches */
@@ -106,6 +109,12 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 	}
 }
 
+/* A borrower that would gain nothing is not listened to. Waits for a quota or a priority go on. */
+static bool rests(void)
+{
+	return keeper.host.is && keeper.has_all && atomic_load(&gate_state.spent_at) == UINT64_MAX;
+}
+
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
@@ -120,6 +129,7 @@ static bool see_gpu(const struct gpu *gpu)
 		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 	bool stays = claims_are_equal(&made, &gate->claims);
 
+	keeper.has_all = keeper.has_all && made.has_part && !made.is_narrow;
 	see_borrowed(gate, stays);
 	if (!stays) {
 		window_begin_anew(gate);
@@ -143,7 +153,9 @@ static uint64_t move_window(struct gate *gate)
 
 	if (has_claims)
 		see_borrowed(gate, true);
-	return waits ? WINDOW_NS : has_claims || gate->in_flight.added != gate->in_flight.gone ? WATCH_NS : LOOK_NS;
+	bool is_watched = (has_claims && !rests()) || gate->in_flight.added != gate->in_flight.gone;
+
+	return waits ? WINDOW_NS : is_watched ? WATCH_NS : LOOK_NS;
 }
 
 /* Returns when to look again. */
@@ -177,6 +189,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	keeper.is_weak = false;
+	keeper.host = (struct host_bound){.is = false};
 	if (!keeper.has_gate)
 		atomic_store(&gate_state.is_open, false);
 }
@@ -238,7 +251,24 @@ static void see_server(uint64_t now)
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
-	atomic_store(&gate_state.is_open, keeper.has_server && keeper.has_gate);
+	atomic_store(&gate_state.is_open, keeper.has_server && keeper.has_gate && !rests());
+}
+
+/* Without exact numbers, a program is never host-bound. */
+static void see_host(uint64_t now)
+{
+	uint64_t launched = 0, in_flight = 0;
+
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct demand *demand = &keeper.work.gpus[i].demand;
+
+		launched += demand->launched;
+		in_flight += demand->launched - demand->ended;
+	}
+	if (keeper.is_known)
+		host_bound_look(&keeper.host, now, launched, in_flight);
+	else
+		keeper.host = (struct host_bound){.is = false};
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
@@ -292,6 +322,7 @@ static void see_others(uint64_t now)
 	struct board_claim self = own_claim();
 	bool are_higher = false;
 
+	keeper.has_all = true;
 	peers_look(now, &keeper.work, &self);
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
@@ -305,7 +336,7 @@ static void see_others(uint64_t now)
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
 	keeper.has_claims = are_higher;
-	note_launches(are_higher || atomic_load(&gate_state.spent_at) != UINT64_MAX);
+	note_launches((are_higher && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
@@ -332,6 +363,7 @@ static void turn(uint64_t now)
 uint64_t keeper_look(uint64_t now, bool *is_idle)
 {
 	see_work(now);
+	see_host(now);
 	see_server(now);
 	uint64_t until = see_quota(now);
 
@@ -353,6 +385,8 @@ enum segment_time_state keeper_state(void)
 {
 	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
+	if (keeper.has_claims && rests())
+		state = SEGMENT_TIME_HOST_BOUND;
 	if (keeper.is_weak)
 		state = SEGMENT_TIME_WEAK;
 	if (!keeper.has_server)

@@ -13,7 +13,8 @@
 /* Launches are held back, with or without a remark. */
 static bool holds_launches(enum segment_time_state state)
 {
-	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_WEAK;
+	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_HOST_BOUND ||
+	       state == SEGMENT_TIME_WEAK;
 }
 
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum setting setting)
