@@ -2,47 +2,60 @@
 
 #define MS UINT64_C(1000000)
 
-#define APART_LOOKS_NS (MS * 2 / 5)
-#define WINDOW_NS (100 * MS)
-#define LOOKS 32 /* for an answer, at least */
+#define BETWEEN_LOOKS_NS (MS * 2 / 5)
+#define ANSWER_NS (100 * MS) /* for an answer, at least */
+#define ANSWER_LOOKS 100
 #define AGAIN_NS (10000 * MS)
+#define IN_ROW_NS (MS / 10) /* launches in a row are no further apart */
 
-/* Launches in a row are so far apart at most. A host that is so many launches ahead waits for the GPU in the end. */
-#define APART_NS UINT64_C(25000)
-#define AHEAD 64
-
-/* Of the looks, to become host-bound, and to stay. */
-static bool are_enough(const struct host_bound *host)
+/* Whether `count` is more than so many of a hundred looks. */
+static bool is_more(const struct host_bound *host, unsigned int count, unsigned int of_hundred)
 {
-	return host->is ? host->waits * 2 > host->looks : host->waits * 4 > host->looks * 3;
+	return (uint64_t)count * 100 > (uint64_t)host->looks * of_hundred;
+}
+
+/* With lent TPCs; and without. */
+static bool is_bound(const struct host_bound *host)
+{
+	bool pauses = is_more(host, host->pauses, host->is ? 10 : 25);
+	bool pauses_most = is_more(host, host->pauses, host->is ? 40 : 50);
+
+	return (pauses_most || (pauses && is_more(host, host->several, 6))) && !is_more(host, host->waits, 12);
 }
 
 static void answer(struct host_bound *host, uint64_t now)
 {
-	bool is = now >= host->again && are_enough(host);
+	bool is = now >= host->again && is_bound(host);
 
 	if (host->is && !is)
 		host->again = now + AGAIN_NS;
 	host->is = is;
 	host->began = now;
-	host->looks = host->waits = 0;
+	host->looks = host->pauses = host->several = host->waits = 0;
+}
+
+static void count(struct host_bound *host, uint64_t passed, uint64_t more, uint64_t in_flight)
+{
+	bool is_in_row = more * IN_ROW_NS >= passed;
+
+	host->looks += is_in_row || in_flight > 0;
+	host->pauses += is_in_row && in_flight == 0;
+	host->several += in_flight > 1;
+	host->waits += more == 0 && in_flight > 0;
 }
 
 void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight)
 {
-	uint64_t passed = now - host->looked, more = launched - host->launched;
-	bool is_first = host->looked == 0, is_in_row = more * APART_NS >= passed;
+	uint64_t passed = now - host->looked;
 
-	if (!is_first && passed < APART_LOOKS_NS)
+	if (host->looked != 0 && passed < BETWEEN_LOOKS_NS)
 		return;
+	if (host->looked != 0)
+		count(host, passed, launched - host->launched, in_flight);
+	else
+		host->began = now;
 	host->looked = now;
 	host->launched = launched;
-	if (is_first)
-		host->began = now;
-	else if (in_flight > 0 || is_in_row)
-		host->looks++;
-	if (!is_first && is_in_row && in_flight < AHEAD)
-		host->waits++;
-	if (host->looks >= LOOKS && now - host->began >= WINDOW_NS)
+	if (host->looks >= ANSWER_LOOKS && now - host->began >= ANSWER_NS)
 		answer(host, now);
 }

@@ -3,10 +3,10 @@
  * once, further TPCs gain nothing, and the program would pay for each launch that may borrow. Pure: the caller gives
  * the observations, and the time in ns of a clock that never goes back.
  *
- * A look tells what the host does: launch in a row, with few launches in flight, and then the GPU waits for the host;
- * or run far ahead of the GPU, or wait for the GPU. With most looks of the first kind, the program is host-bound. If a
- * program turns out to be bound by the GPU in its own part, the question is left alone for a while: the lent TPCs may
- * be what makes the GPU faster than the host.
+ * A program that launches in a row, and often has nothing in flight, is host-bound. With lent TPCs the GPU may be
+ * faster than the host, and only the own part tells: if a host-bound program then hardly pauses on the GPU, the question
+ * is left alone for a while. A program that waits for each kernel pauses as well, and does gain. So either several
+ * launches must be in flight at times, or the pauses must be longer than the kernels.
  */
 #pragma once
 
@@ -18,8 +18,10 @@ struct host_bound {
 	bool is; /* the answer */
 	uint64_t looked, launched; /* at the last look */
 	uint64_t began;            /* of the looks below */
-	unsigned int looks, waits; /* with work; of these, the GPU waits for the host */
-	uint64_t again;            /* until then the answer is no */
+	/* Looks while the host launches or the GPU works; of these: nothing is in flight; more than one launch is; and
+	 * the host has waited for the GPU since the look before. */
+	unsigned int looks, pauses, several, waits;
+	uint64_t again; /* until then the answer is no */
 };
 
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. Looks in quick succession count as
