@@ -4,9 +4,9 @@
  * the observations, and the time in ns of a clock that never goes back.
  *
  * A program that launches in a row, and often has nothing in flight, is host-bound. With lent TPCs the GPU may be
- * faster than the host, and only the own part tells: if a host-bound program then hardly pauses on the GPU, the question
- * is left alone for a while. A program that waits for each kernel pauses as well, and does gain. So either several
- * launches must be in flight at times, or the pauses must be longer than the kernels.
+ * faster than the host, and only the own part tells: if a host-bound program then hardly pauses on the GPU, the
+ * question is left alone for a while. A program that waits for each kernel pauses as well, and does gain. So either
+ * several launches must be in flight at times, or the pauses must be longer than the kernels.
  */
 #pragma once
 
