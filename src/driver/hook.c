@@ -83,6 +83,13 @@ static __thread struct launch current __attribute__((tls_model("initial-exec")))
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
+/* Who heard the begins of this thread's calls: the ends go to the same listeners. Calls nest, and seldom deeper. */
+#define NESTED 8
+static __thread struct {
+	unsigned int depth;
+	uint16_t by[NESTED];
+} heard __attribute__((tls_model("initial-exec")));
+
 /* The number of callbacks of another subscriber around this thread's code. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
 
@@ -104,11 +111,31 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static inline void on_call(int id, const struct call_words *words)
+static inline unsigned int begin_hearing(int id)
 {
-	unsigned int by = (unsigned int)id < CALLS_MAX ? atomic_load_explicit(&wanted_by[id], memory_order_relaxed) : 0;
+	unsigned int by = atomic_load_explicit(&wanted_by[id], memory_order_relaxed);
 
-	if (__builtin_expect(words->size < sizeof *words, 0) || by == 0)
+	heard.by[heard.depth++ % NESTED] = (uint16_t)by;
+	return by;
+}
+
+/* Nobody, if the begin was not announced. */
+static inline unsigned int end_hearing(void)
+{
+	uint16_t *by = &heard.by[--heard.depth % NESTED];
+	unsigned int by_begin = *by;
+
+	*by = 0;
+	return by_begin;
+}
+
+static __attribute__((noinline)) void on_call(int id, const struct call_words *words)
+{
+	if (__builtin_expect(words->size < sizeof *words || (unsigned int)id >= CALLS_MAX, 0))
+		return;
+	unsigned int by = words->phase == 0 ? begin_hearing(id) : end_hearing();
+
+	if (by == 0)
 		return;
 	const struct call call = {
 		.id = id,

@@ -74,8 +74,9 @@ bool hook_is_subscribed(void);
 /* From here on submissions are announced, or no more. False if the driver does not announce any. */
 bool hook_want_submissions(bool wanted);
 
-/* For `wants_call` with more bits than before: from here on the calls are announced with the new bits. */
+/* For `wants_call` with different bits than before: calls that begin from here on come with the new bits. The end of a
+ * call comes with the bits of the begin. */
 void hook_want_more(void);
 
-/* The same for fewer bits. Calls that another tool may need stay announced, and the library ignores the calls. */
+/* The same for fewer bits: calls without a bit are not announced any more, but for calls that another tool may need. */
 void hook_want_less(void);

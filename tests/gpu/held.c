@@ -22,10 +22,15 @@ static void give(struct segment_quota quota)
 	timed_give(&revision);
 }
 
+static void be_limited(struct segment_quota quota)
+{
+	timed_give_to_client(&(struct segment_revision){.quota = quota});
+}
+
 static void be_client(struct segment_quota quota)
 {
 	timed_open_gpu();
-	timed_give_to_client(&(struct segment_revision){.quota = quota});
+	be_limited(quota);
 }
 
 static void wait_until_used(uint64_t us)
@@ -410,6 +415,34 @@ TIMED(nonsense)
 	give((struct segment_quota){.run_us = 0, .period_us = 1});
 	wait_until_launched();
 	timed_work(3);
+}
+
+static atomic_bool goes_on, is_limited_again;
+
+static void launch_again(void)
+{
+	launch_one();
+	atomic_store(&goes_on, true);
+	wait_for_flag(&is_limited_again);
+	launch_one();
+}
+
+/* The gate ends to listen in the middle of a call, and listens anew. */
+TIMED(limited_again)
+{
+	const struct segment_quota little = LITTLE;
+
+	be_client_who_has_used_all(little);
+	hold(launch_again);
+	give((struct segment_quota)ALL);
+	wait_for_flag(&goes_on);
+	gpu_check(cuCtxSynchronize());
+	timed_sleep_ms(20);
+	be_limited(little);
+	use(8 * little.run_us);
+	atomic_store(&is_limited_again, true);
+	wait_until_held();
+	let_go();
 }
 
 /* Others do not wait for a held thread that has nothing of theirs. */

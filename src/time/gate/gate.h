@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-/* Calls are announced, since the first higher claim or quota; for ever. */
+/* Launches are decided about: while there is a higher claim or a quota. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
 
 /* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */

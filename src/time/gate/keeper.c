@@ -70,14 +70,15 @@ static struct gate *take_gate(unsigned int number)
  * as without us. */
 static void note_launches(bool wanted)
 {
+	bool listened = atomic_exchange(&gate_listens, wanted);
 	struct error error;
 
-	if (wanted && !atomic_exchange(&gate_listens, true)) {
+	if (wanted && !listened)
 		epoch_raise(); /* earlier decisions are for fills as well */
-		hook_want_more();
-	}
 	if (wanted != keeper.notes)
 		keeper.notes = queued_want(wanted, &error) && wanted;
+	if (wanted != listened)
+		hook_want_more();
 }
 
 /* The time of launches in TPCs of other processes since the last look, and the TPCs in use now; without `goes_on`, for
