@@ -156,8 +156,12 @@ TEST(beside_a_claim)
 {
 	wants = has_claim = launches_wait = true;
 	assert_int_equal(look_at(NOW), 150 * US);
+	launched += 6;
+	assert_int_equal(look_at(NOW + MS), 150 * US);
+	launched += 7; /* each launch looks as well */
+	assert_int_equal(look_at(NOW + 2 * MS), 500 * US);
 	launches_wait = false;
-	assert_int_equal(look_at(NOW + MS), 500 * US);
+	assert_int_equal(look_at(NOW + 3 * MS), 500 * US);
 }
 
 static void assert_borrows(unsigned int tpcs, uint64_t at)

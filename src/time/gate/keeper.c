@@ -41,6 +41,8 @@ static struct {
 	uint32_t lend_us;
 	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
+	bool is_launching; /* at least as often as our thread looks at waiting launches */
+	uint64_t looked, launched; /* at the last look */
 	struct host_bound host;
 	struct work work;
 	bool wants, is_active, is_known; /* work is in flight; or was of late; this is exact */
@@ -144,7 +146,7 @@ static bool see_gpu(const struct gpu *gpu)
 	return made.count > 0 && keeper.has_gate;
 }
 
-/* Learns lengths, and moves the window of a gate with claims. Returns the time to the next look. */
+/* Learns lengths, and moves the window of a gate with claims, as launches do. Returns the time to the next look. */
 static uint64_t move_window(struct gate *gate)
 {
 	bool has_claims = atomic_load(&gate->known) & GATE_HAS_CLAIMS;
@@ -156,7 +158,7 @@ static uint64_t move_window(struct gate *gate)
 		see_borrowed(gate, true);
 	bool is_watched = (has_claims && !rests()) || gate->in_flight.added != gate->in_flight.gone;
 
-	return waits ? WINDOW_NS : is_watched ? WATCH_NS : LOOK_NS;
+	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
 
 /* Returns when to look again. */
@@ -270,6 +272,9 @@ static void see_host(uint64_t now)
 		host_bound_look(&keeper.host, now, launched, in_flight);
 	else
 		keeper.host = (struct host_bound){.is = false};
+	keeper.is_launching = (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
+	keeper.launched = launched;
+	keeper.looked = now;
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
