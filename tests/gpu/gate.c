@@ -1028,6 +1028,8 @@ TIMED(graphs_borrow)
 		want_nothing();
 	}
 	assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
+	atomic_store(&shared->lend_us, 0);
+	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 	assert_nothing_is_said();
 }
 

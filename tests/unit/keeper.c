@@ -15,6 +15,7 @@
 #include "state/segment/owner.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
+#include "time/gate/gate.h"
 #include "time/gate/gates.h"
 #include "time/gate/keeper.h"
 #include "time/gate/window.h"
@@ -261,6 +262,21 @@ TEST(a_host_bound_borrower_rests)
 	launch_in_row(NOW + SECOND, 900);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_true(atomic_load(&gate_state.is_open));
+}
+
+/* A graph in lent TPCs would stay there. */
+TEST(moved_graphs_go_on)
+{
+	wants = has_claim = true;
+	atomic_store(&gate_state.graphs_have_moved, true);
+	launch_in_row(NOW, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	has_claim = false;
+	look_at(NOW + SECOND);
+	assert_true(atomic_load(&gate_listens));
+	atomic_store(&gate_state.graphs_have_moved, false);
+	look_at(NOW + 2 * SECOND);
+	assert_false(atomic_load(&gate_listens));
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

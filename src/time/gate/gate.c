@@ -82,8 +82,10 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 		frame->ticket = 0;
 		move = graph_instances_move(exec, in_part, true);
 	}
-	if (move == GRAPH_MOVES)
+	if (move == GRAPH_MOVES) {
+		atomic_store(&gate_state.graphs_have_moved, true);
 		frame->moves_since = now;
+	}
 }
 
 static void graph_has_moved(const struct call *call)

@@ -24,6 +24,7 @@ struct gate_state {
 	_Atomic uint64_t together_ended; /* the number of first launches in `together` that have ended */
 	atomic_bool group_is_together;   /* a group member had a launch of `together` in flight at our last look */
 	atomic_bool graphs_are_together; /* a capture had a launch of `together`: any graph may have one, for ever */
+	atomic_bool graphs_have_moved;   /* to other TPCs: all graphs are decided about, for ever */
 	_Atomic uint64_t began; /* when the last launch with nothing in flight went */
 	_Atomic uint64_t held, held_ns;  /* launches that have waited */
 	_Atomic uint64_t bounded;          /* episodes that ended a wait */

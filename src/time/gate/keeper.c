@@ -72,14 +72,15 @@ static struct gate *take_gate(unsigned int number)
  * as without us. */
 static void note_launches(bool wanted)
 {
-	bool listened = atomic_exchange(&gate_listens, wanted);
+	bool listens = wanted || (keeper.has_gate && atomic_load(&gate_state.graphs_have_moved));
+	bool listened = atomic_exchange(&gate_listens, listens);
 	struct error error;
 
-	if (wanted && !listened)
+	if (listens && !listened)
 		epoch_raise(); /* earlier decisions are for fills as well */
 	if (wanted != keeper.notes)
 		keeper.notes = queued_want(wanted, &error) && wanted;
-	if (wanted != listened)
+	if (listens != listened)
 		hook_want_more();
 }
 
@@ -115,7 +116,8 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 /* A borrower that would gain nothing is not listened to. Waits for a quota or a priority go on. */
 static bool rests(void)
 {
-	return keeper.host.is && keeper.has_all && atomic_load(&gate_state.spent_at) == UINT64_MAX;
+	return keeper.host.is && keeper.has_all && !atomic_load(&gate_state.graphs_have_moved) &&
+	       atomic_load(&gate_state.spent_at) == UINT64_MAX;
 }
 
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
