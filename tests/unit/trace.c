@@ -52,10 +52,11 @@ FIXTURE(end)
 static struct monitor_gpu here = {.pci = {.bus = 0x3b}, .begin_ns = BEGIN};
 
 static struct monitor_times with; /* further members of a take */
+static uid_t user;
 
 static void hear_of(pid_t pid, struct times_interval *intervals, size_t count, const char *name)
 {
-	const struct watched watched = {.pid = pid, .started = 1};
+	const struct watched watched = {.pid = pid, .started = 1, .user = user};
 	const struct monitor_function functions[] = {{.name = NULL}, {.name = name}};
 	struct monitor_times times = with;
 
@@ -314,6 +315,20 @@ TEST(borrower_and_lender)
 	assert_event(4, "C", "GPU 0: TPCs borrowed of group 9", 14);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(number(event(i), "pid") == (i == 0 || i == 4 ? 7 : 8));
+}
+
+/* A program tells nothing on the tracks of another user's program. */
+TEST(another_users_program)
+{
+	user = 1000;
+	hear_of(8, NULL, 0, "f");
+	user = 1001;
+	tell_event(7, (struct segment_event){SEGMENT_BORROWS, 5, BEGIN + 10000, 0, gpu, 8});
+	tell_event(7, (struct segment_event){SEGMENT_KEEPS_WAITING, 0, BEGIN + 12000, BEGIN + 13000, gpu, 8});
+	user = 0;
+	assert_int_equal(json_array_size(end_file()), 1);
+	assert_event(0, "C", "GPU 0: TPCs borrowed of 8", 10);
+	assert_true(number(event(0), "pid") == 7);
 }
 
 TEST(a_partition_changes_when_it_is_edited)

@@ -32,6 +32,7 @@ struct lane {
 struct program_tracks {
 	struct program_tracks *next;
 	pid_t pid;
+	uid_t user;
 	uint64_t started, thread; /* the track of the partition */
 	bool is_named, is_listed; /* in the last look */
 	bool is_open;             /* a partition was told */
@@ -117,6 +118,7 @@ static struct program_tracks *program_for(struct tracks *tracks, const struct wa
 	if (!found && (found = calloc(1, sizeof *found))) {
 		found->pid = watched->pid;
 		found->started = watched->started;
+		found->user = watched->user;
 		found->thread = THREADS + ++tracks->last_thread;
 		found->next = tracks->programs;
 		tracks->programs = found;
@@ -450,7 +452,8 @@ static void hear_event(struct tracks *tracks, struct program_tracks *program, co
 	bool is_group = event->other & SEGMENT_LENDER_GROUP;
 	struct program_tracks *other = is_of_gpu ? tracks->programs : NULL;
 
-	while (other && (uint64_t)other->pid != event->other)
+	/* A program can say anything of another program: only programs of one user find each other (board.h). */
+	while (other && ((uint64_t)other->pid != event->other || other->user != program->user))
 		other = other->next;
 	if (event->kind >= SEGMENT_EVENT_KINDS || (is_of_gpu && !is_chosen(tracks, event->pci)))
 		return;
