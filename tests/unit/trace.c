@@ -130,6 +130,23 @@ TEST(a_kernel)
 	assert_string_equal(string(bar(0), "cat"), "kernel");
 	/* Not known is not 0. */
 	assert_null(json_object_get(json_object_get(bar(0), "args"), "waited_us"));
+	assert_null(json_object_get(json_object_get(bar(0), "args"), "grid"));
+}
+
+/* As PyTorch's profiler writes it. */
+TEST(a_grid)
+{
+	struct times_interval one = kernel(1, 10, 12);
+
+	one.grid = (struct qmd_grid){INT32_MAX, 65535, 64};
+	hear(&one, 1, "f");
+	end_file();
+	const json_t *grid = json_object_get(json_object_get(bar(0), "args"), "grid");
+
+	assert_int_equal(json_array_size(grid), 3);
+	assert_int_equal(json_integer_value(json_array_get(grid, 0)), INT32_MAX);
+	assert_int_equal(json_integer_value(json_array_get(grid, 1)), 65535);
+	assert_int_equal(json_integer_value(json_array_get(grid, 2)), 64);
 }
 
 TEST(a_begin_that_is_not_known_says_so)
@@ -226,6 +243,7 @@ TEST(hostile_takes)
 				struct times_interval one = {.begin = times[first], .end = times[last],
 				                             .launched = times[first] / 2, .stream = UINT64_MAX,
 				                             .function = 1, .tpcs = TPCSET_MAX,
+				                             .grid = {UINT32_MAX, UINT16_MAX, UINT16_MAX},
 				                             .kind = 1 + (first + last) % 3};
 
 				here.error_ns = times[first];
