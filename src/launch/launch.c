@@ -131,10 +131,7 @@ static void remember_fitted(struct launch *launch, const struct decision *decisi
 /* While a process looks at times, after the rest of the descriptor is written. The end of the look is noticed here. */
 static __attribute__((noinline)) void stamp(struct launch *launch, unsigned int tpcs)
 {
-	struct timestamps_cell cell;
-
-	launch->frame.recent.is_stamped = timestamps_of_launch(launch, tpcs, &cell);
-	queued_launch(launch, &cell);
+	queued_launch(launch, timestamps_of_launch(launch, tpcs, &launch->frame.recent.is_stamped));
 }
 
 static void carry_out_launch(struct launch *launch, struct decision *decision)

@@ -78,10 +78,10 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-static struct launch_end end_of(const struct launch *launch, const struct timestamps_cell *cell)
+static struct launch_end end_of(const struct launch *launch, struct timestamps_cell cell)
 {
 	const char *cells = timestamps_cells(launch->releases->timestamps);
-	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + cell->at), cell->number};
+	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + cell.at), cell.number};
 
 	/* The earlier launch of the cell has not ended, and may still overwrite the end of the launch. */
 	if (__atomic_load_n(end.at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS < end.number)
@@ -90,9 +90,9 @@ static struct launch_end end_of(const struct launch *launch, const struct timest
 }
 
 /* If the end of the last launch is still there, no commands came. */
-static void note_end(struct launch *launch, const struct timestamps_cell *cell)
+static __attribute__((noinline)) void note_end(struct launch *launch, struct timestamps_cell cell)
 {
-	bool is_stamped = cell->number != 0;
+	bool is_stamped = cell.number != 0;
 	struct launch_end *end = &launch->frame.end;
 
 	if (end->number != 0)
@@ -102,7 +102,7 @@ static void note_end(struct launch *launch, const struct timestamps_cell *cell)
 	*end = is_stamped ? end_of(launch, cell) : (struct launch_end){.number = 0};
 }
 
-void queued_launch(struct launch *launch, const struct timestamps_cell *cell)
+void queued_launch(struct launch *launch, struct timestamps_cell cell)
 {
 	if (atomic_load_explicit(&is_wanted, memory_order_relaxed))
 		note_end(launch, cell);

@@ -16,7 +16,7 @@ bool queued_wants_call(int id);
 void queued_call_begins(const struct call *call);
 
 /* The descriptor is written. The GPU writes the timestamp of the end into `cell`; number 0: no timestamp. */
-void queued_launch(struct launch *launch, const struct timestamps_cell *cell);
+void queued_launch(struct launch *launch, struct timestamps_cell cell);
 
 /* Commands are in the pushbuffer (struct hook_events). Returns the end of the commands' launch; number 0: not known. */
 struct launch_end queued_submits(struct launch *last, const struct submission *submission);

@@ -53,16 +53,15 @@ static struct launched {
 static void on_launch(struct launch *launch)
 {
 	const struct qmd_change change = {.disable = &all, .is_exact = true};
-	struct timestamps_cell cell = {.number = 0};
+	bool is_on;
 
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
 	if (is_traced)
 		assert_int_equal(qmd_release(&releases.stamping, launch->qmd), QMD_RELEASES);
 	qmd_write(own_gpu.family, launch->qmd, &change, NULL);
-	if (has_stamps)
-		timestamps_of_launch(launch, 0, &cell);
-	queued_launch(launch, &cell);
+	queued_launch(launch, has_stamps ? timestamps_of_launch(launch, 0, &is_on)
+	                                 : (struct timestamps_cell){.number = 0});
 	if (is_overtaken)
 		qmd_restore_slot(&releases.stamping, launch->qmd, &(const struct qmd_saved_slot){.control = 0});
 	launch->frame.cookie = launches + 1;

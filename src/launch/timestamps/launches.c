@@ -22,7 +22,7 @@ void timestamps_want(bool wanted)
 }
 
 /* `watched_ns` is the time if a watcher looks, else 0. */
-static bool look(uint64_t *watched_ns)
+static inline __attribute__((always_inline)) bool look(uint64_t *watched_ns)
 {
 	*watched_ns = segment.memory ? segment_watched_ns(&segment) : 0;
 	bool is_on = *watched_ns != 0 || atomic_load_explicit(&is_wanted, memory_order_relaxed);
@@ -107,17 +107,20 @@ static struct timestamps_cell add_launch(const struct launch *launch, const stru
 }
 
 /* Where only the own process looks, only the end is told. */
-bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct timestamps_cell *cell)
+struct timestamps_cell timestamps_of_launch(const struct launch *launch, unsigned int tpcs, bool *is_on)
 {
 	uint64_t watched_ns;
-	bool is_on = look(&watched_ns);
-	const struct qmd_place *place = is_on ? timestamps_place(launch) : NULL;
 
-	*cell = (struct timestamps_cell){.number = 0};
-	if (place) {
-		*cell = watched_ns != 0 ? add_launch(launch, place, tpcs, watched_ns)
-		                        : timestamps_add_end(launch->releases->timestamps);
-		qmd_stamp(place, launch->qmd, launch->releases->timestamps_at + cell->at, cell->number);
-	}
-	return is_on;
+	*is_on = look(&watched_ns);
+	const struct qmd_place *place = *is_on ? timestamps_place(launch) : NULL;
+
+	struct timestamps_cell cell = {.number = 0};
+
+	if (place && watched_ns != 0)
+		cell = add_launch(launch, place, tpcs, watched_ns);
+	else if (place)
+		cell = timestamps_add_end(launch->releases->timestamps);
+	if (place)
+		qmd_stamp(place, launch->qmd, launch->releases->timestamps_at + cell.at, cell.number);
+	return cell;
 }

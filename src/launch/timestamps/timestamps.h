@@ -31,9 +31,9 @@ void timestamps_want(bool wanted);
 /* Whether somebody looks. In the launch path. */
 bool timestamps_are_on(void);
 
-/* The launch's mask is in the descriptor, for `tpcs` TPCs; 0: not known. Returns whether somebody looks; then also
- * writes the release, if possible. `cell` is the launch's cell; number 0: no release. */
-bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct timestamps_cell *cell);
+/* The launch's mask is in the descriptor, for `tpcs` TPCs; 0: not known. Says whether somebody looks; then also writes
+ * the release, if possible. Returns the launch's cell; number 0: no release. */
+struct timestamps_cell timestamps_of_launch(const struct launch *launch, unsigned int tpcs, bool *is_on);
 
 /* A stream's name in timestamps. The stream may be a stream of every context (driver/cuda.h). */
 uint64_t timestamps_stream(const struct frame *frame, CUstream stream);
