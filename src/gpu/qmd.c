@@ -556,13 +556,6 @@ static bool is_used(const struct qmd_release_layout *slots, const uint32_t *word
 	return words[enable / 32] >> (enable % 32) & 1;
 }
 
-static uint64_t address_in(const struct qmd_release_layout *slots, const uint32_t *words, unsigned int slot)
-{
-	uint64_t address = load(words + slots->address[slot] / 32) & ~KEEP(0, slots->address_bits);
-
-	return is_used(slots, words, slot) ? address : 0;
-}
-
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
 {
 	const struct qmd_layout *layout = layout_of(family, qmd);
@@ -570,16 +563,12 @@ bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned
 	return layout && layout->releases && is_used(layout->releases, qmd, slot);
 }
 
-uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot)
-{
-	const struct qmd_layout *layout = layout_of(family, qmd);
-
-	return layout && layout->releases ? address_in(layout->releases, qmd, slot) : 0;
-}
-
 uint64_t qmd_drivers_address(const struct qmd_place *place, const void *qmd)
 {
-	return address_in(place->layout->releases, qmd, 0);
+	const struct qmd_release_layout *slots = place->layout->releases;
+	const uint32_t *words = qmd;
+
+	return is_used(slots, words, 0) ? load(words + slots->address[0] / 32) & ~place->keep_address : 0;
 }
 
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd)

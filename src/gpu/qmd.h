@@ -164,10 +164,7 @@ unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd
 /* Whether the slot has a release of the driver or the program. False for versions without the slot. */
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
-/* The address of the release in the slot; 0 without a release. */
-uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot);
-
-/* In a descriptor with the place: the address of the driver's own release, and the grid. */
+/* In a descriptor with the place: the address of the driver's own release, in slot 0, or 0; and the grid. */
 uint64_t qmd_drivers_address(const struct qmd_place *place, const void *qmd);
 struct qmd_grid qmd_grid_of(const struct qmd_place *place, const void *qmd);
 

@@ -113,10 +113,11 @@ void queued_launch(struct launch *launch, struct timestamps_cell cell)
 /* The launch's stamp is in the descriptor unless another subscriber has taken the slot since. */
 static bool has_stamp(const struct launch *launch)
 {
+	struct qmd_saved_slot slot = qmd_save_slot(&launch->releases->stamping, launch->qmd);
 	uint64_t at = launch->releases->timestamps_at + (uintptr_t)launch->frame.end.at -
 	              (uintptr_t)timestamps_cells(launch->releases->timestamps);
 
-	return qmd_slot_address(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT) == at;
+	return slot.control != 0 && slot.address == at;
 }
 
 /* Whether the submission may be a launch with a known end. */

@@ -62,7 +62,7 @@ def names(trace, cupti):
     for path in trace, cupti:
         of_names = collections.defaultdict(list)
         for kernel in kernels_of(events_of(path)):
-            of_names[kernel["name"].replace(" ", "")[:NAME], str(kernel["args"]["grid"])].append(kernel["dur"])
+            of_names[kernel["name"].replace(" ", "")[:NAME], str(kernel["args"].get("grid"))].append(kernel["dur"])
         lengths.append(of_names)
     is_same = True
     for name in sorted(lengths[0].keys() | lengths[1].keys()):
