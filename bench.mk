@@ -4,6 +4,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 # By topic; the programs lie side by side.
 bench_sources   = $(filter-out bench/support/% bench/preload/%,$(wildcard bench/*/*.c))
 bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
+bench_preloads  = $(patsubst bench/preload/%.c,$(BUILD)/bench/%.so,$(wildcard bench/preload/*.c))
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -ldl -lm -o $@
@@ -25,7 +26,7 @@ $(BUILD)/bench/%.so: bench/preload/%.c
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
 
-bench: $(command) $(shim) $(sim) $(bench_programs) $(BUILD)/bench/calls.so $(BUILD)/tests/programs/memory
+bench: $(command) $(shim) $(sim) $(bench_programs) $(bench_preloads) $(BUILD)/tests/programs/memory
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
 figures:

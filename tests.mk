@@ -153,7 +153,7 @@ endif
 
 # With sanitizers, only benchmarks that tests of the command run.
 tested_benchmarks = \
-	$(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs) $(BUILD)/bench/calls.so)
+	$(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs) $(bench_preloads))
 $(BUILD)/bench/all: $(tested_benchmarks)
 # The files of BUILD that a test needs, by its kind and by its head.
 needed_by = $(if $(filter %.bats,$(1)),run-all $(sim) $(BUILD)/demo/where $(test_programs),$(program_of) \

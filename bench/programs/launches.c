@@ -1,18 +1,32 @@
 /*
- * Usage: launches COUNT [SECONDS]
+ * Usage: launches COUNT [SECONDS [watched]]
  *
- * Launches COUNT kernels, one after the other, inside a partition that does not change; before them a few for so many seconds, in
- * which others come to be seen. The experiment `callback` counts their instructions.
+ * Launches COUNT kernels, one after the other, inside a partition that does not change; before them a few for so many
+ * seconds, in which others come to be seen. `watched`: as while nvtaskset trace records. The experiment `callback`
+ * counts their instructions.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
+#include "own_times.h"
 
 #include <stdlib.h>
+
+#define LOOK_EVERY 100 /* launches */
 
 static void launch_alone(const struct bench_gpu *gpu, const struct bench_launch *launch)
 {
 	bench_start(gpu, launch);
 	bench_wait(gpu);
+}
+
+/* A watcher looks every now and then. */
+static void launch_all(const struct bench_gpu *gpu, const struct bench_launch *launch, long launches, bool is_watched)
+{
+	for (long i = 0; i < launches; i++) {
+		if (is_watched && i % LOOK_EVERY == 0)
+			own_times_begin();
+		launch_alone(gpu, launch);
+	}
 }
 
 int main(int count, char **arguments)
@@ -26,8 +40,7 @@ int main(int count, char **arguments)
 
 	for (int64_t end = bench_now() + (int64_t)(before * 1e9); bench_now() < end; bench_sleep(10000000))
 		launch_alone(&gpu, &launch);
-	for (long i = 0; i < launches; i++)
-		launch_alone(&gpu, &launch);
+	launch_all(&gpu, &launch, launches, count > 3);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -16,7 +16,7 @@ struct qmd_layout {
 	uint8_t valid_word; /* bit 31: the mask is valid; NONE if the mask always is */
 	uint8_t cluster_word;     /* bytes GPC_CGA_WIDTH, _HEIGHT and _DEPTH; NONE before clusters */
 	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, then _DEPTH; NONE before clusters */
-	uint8_t grid_word;        /* CTA_RASTER_WIDTH, GRID_WIDTH */
+	uint8_t grid_word;        /* CTA_RASTER_WIDTH, GRID_WIDTH, then HEIGHT, then DEPTH where there are slots */
 	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, then 2 */
 	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE */
 	uint8_t shared_low;       /* the first bit of SHARED_MEMORY_SIZE */
@@ -415,6 +415,29 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 	return shape;
 }
 
+/* A cooperative grid has a field of its own. A grid of clusters is counted in clusters (hardware.md). */
+static struct qmd_grid grid_at_once(const struct qmd_layout *layout, const uint32_t *words, struct qmd_grid grid)
+{
+	const uint32_t *apart = words + layout->cooperative_word;
+	uint32_t cluster = words[layout->cluster_word] & CLUSTER_BITS;
+
+	if (apart[0] != 0)
+		grid = (struct qmd_grid){apart[0] & 0xffff, (uint16_t)(apart[0] >> 16), (uint16_t)apart[1]};
+	if (cluster != 0)
+		grid = (struct qmd_grid){grid.width * (cluster & 0xff),
+		                         (uint16_t)(grid.height * (cluster >> 8 & 0xff)),
+		                         (uint16_t)(grid.depth * (cluster >> 16))};
+	return grid;
+}
+
+struct qmd_grid qmd_grid_of(const struct qmd_place *place, const void *qmd)
+{
+	const uint32_t *words = qmd, *sizes = words + place->layout->grid_word;
+	struct qmd_grid grid = {sizes[0], (uint16_t)sizes[1], (uint16_t)sizes[2]};
+
+	return must_fit(place->layout, words) ? grid_at_once(place->layout, words, grid) : grid;
+}
+
 /* --- releases --------------------------------------------------------------------------------------- */
 
 enum structure_size {
@@ -438,6 +461,7 @@ static struct qmd_place place_of(const struct qmd_layout *layout, unsigned int s
 	unsigned int shift = slots->control[slot] % 32;
 
 	return (struct qmd_place){
+		.layout = layout,
 		.version_byte = layout->version_byte,
 		.first_version = layout->first_version,
 		.last_version = layout->last_version,
@@ -495,9 +519,11 @@ static inline enum qmd_release_outcome look_at_slot(const struct qmd_place *plac
 	return outcome;
 }
 
-enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
+const struct qmd_place *qmd_release_look(const struct qmd_release *release, const void *qmd)
 {
-	return look_at_slot(place_in(release, qmd), qmd);
+	const struct qmd_place *place = place_in(release, qmd);
+
+	return look_at_slot(place, qmd) == QMD_RELEASES ? place : NULL;
 }
 
 static inline void store_at(const struct qmd_place *place, void *qmd, struct qmd_saved_slot slot)
@@ -518,28 +544,31 @@ __attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_relea
 	return outcome;
 }
 
-bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
+void qmd_stamp(const struct qmd_place *place, void *qmd, uint64_t at, uint64_t number)
 {
-	const struct qmd_layout *layout = layout_of(family, qmd);
-	const uint32_t *words = qmd;
+	store_at(place, qmd, (struct qmd_saved_slot){place->control, at, number});
+}
 
-	if (!layout || !layout->releases)
-		return false;
-	unsigned int enable = layout->releases->control[slot] + (unsigned int)layout->releases->enable;
+static bool is_used(const struct qmd_release_layout *slots, const uint32_t *words, unsigned int slot)
+{
+	unsigned int enable = slots->control[slot] + (unsigned int)slots->enable;
 
 	return words[enable / 32] >> (enable % 32) & 1;
 }
 
-uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot)
+bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
 {
-	uint64_t address = 0;
+	const struct qmd_layout *layout = layout_of(family, qmd);
 
-	if (qmd_slot_is_used(family, qmd, slot)) {
-		const struct qmd_release_layout *slots = layout_of(family, qmd)->releases;
+	return layout && layout->releases && is_used(layout->releases, qmd, slot);
+}
 
-		address = load((const uint32_t *)qmd + slots->address[slot] / 32) & ~KEEP(0, slots->address_bits);
-	}
-	return address;
+uint64_t qmd_drivers_address(const struct qmd_place *place, const void *qmd)
+{
+	const struct qmd_release_layout *slots = place->layout->releases;
+	const uint32_t *words = qmd;
+
+	return is_used(slots, words, 0) ? load(words + slots->address[0] / 32) & ~place->keep_address : 0;
 }
 
 struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd)
@@ -590,15 +619,6 @@ static void fetch_ahead(const struct qmd_layout *layout, uint32_t *words)
 		*banks |= NEXT_BANK(BANK_VALID);
 }
 
-enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number)
-{
-	struct qmd_release stamping = *release;
-
-	stamping.address = at;
-	stamping.payload = number;
-	return qmd_release(&stamping, qmd);
-}
-
 /* --- all changes at once ------------------------------------------------------------------------------------------ */
 
 static enum qmd_outcome write_mask(const struct qmd_family *family, const struct qmd_layout *layout, void *qmd,
@@ -613,7 +633,7 @@ static enum qmd_outcome write_mask(const struct qmd_family *family, const struct
 struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
                               struct qmd_saved *saved)
 {
-	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
+	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS};
 	const struct qmd_layout *layout = change->disable || change->fetches_ahead ? layout_of(family, qmd) : NULL;
 	struct qmd_saved unused;
 
@@ -633,9 +653,12 @@ struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const 
 		saved->counting = outcomes.counting == QMD_RELEASES ? change->counting : NULL;
 	}
 	if (change->stamping) {
+		const struct qmd_place *place = qmd_release_look(change->stamping, qmd);
+
 		saved->stamping_slot = qmd_save_slot(change->stamping, qmd);
-		outcomes.stamping = qmd_stamp(change->stamping, qmd, change->timestamp_at, change->timestamp);
-		saved->stamping = outcomes.stamping == QMD_RELEASES ? change->stamping : NULL;
+		saved->stamping = place ? change->stamping : NULL;
+		if (place)
+			qmd_stamp(place, qmd, change->timestamp_at, change->timestamp);
 	}
 	return outcomes;
 }

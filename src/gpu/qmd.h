@@ -77,6 +77,12 @@ bool qmd_is_narrow(const struct qmd_family *family, const void *qmd);
  * version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
+/* The number of blocks in each direction. All 0: not known. */
+struct qmd_grid {
+	uint32_t width;
+	uint16_t height, depth;
+};
+
 #define QMD_SIZE 384 /* of a descriptor, in bytes */
 
 /* The place of the mask in descriptors of the same version, in words of 32 bits. */
@@ -120,6 +126,7 @@ struct qmd_place {
 	uint64_t enable;                    /* the control's bit for a slot in use */
 	uint64_t control;                   /* the written control */
 	uint64_t keep_control, keep_address; /* the words' other bits */
+	const struct qmd_layout *layout;     /* of the versions; NULL: none */
 };
 
 /* A release, ready for writing into any number of descriptors. */
@@ -146,11 +153,10 @@ bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *f
 /* Writes a prepared release. Runs in every launch. */
 enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
 
-/* What qmd_release would do. */
-enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd);
-
-/* As qmd_release, but with the address `at` and the value `number`. */
-enum qmd_release_outcome qmd_stamp(const struct qmd_release *release, void *qmd, uint64_t at, uint64_t number);
+/* The place where qmd_release would write; NULL if nothing would be written. Then qmd_stamp writes there the address
+ * `at` and the value `number`. */
+const struct qmd_place *qmd_release_look(const struct qmd_release *release, const void *qmd);
+void qmd_stamp(const struct qmd_place *place, void *qmd, uint64_t at, uint64_t number);
 
 /* The word of the descriptor with the release's address; 0 for versions without the slot. */
 unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd);
@@ -158,8 +164,9 @@ unsigned int qmd_release_word(const struct qmd_release *release, const void *qmd
 /* Whether the slot has a release of the driver or the program. False for versions without the slot. */
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
-/* The address of the release in the slot; 0 without a release. */
-uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot);
+/* In a descriptor with the place: the address of the driver's own release, in slot 0, or 0; and the grid. */
+uint64_t qmd_drivers_address(const struct qmd_place *place, const void *qmd);
+struct qmd_grid qmd_grid_of(const struct qmd_place *place, const void *qmd);
 
 /* The part of a descriptor that qmd_release changes. */
 struct qmd_saved_slot {
@@ -192,7 +199,7 @@ struct qmd_saved {
 
 struct qmd_outcomes {
 	enum qmd_outcome mask; /* QMD_NARROWED if no mask was wanted */
-	enum qmd_release_outcome counting, stamping; /* QMD_NO_RELEASE_SLOTS if no release was wanted */
+	enum qmd_release_outcome counting; /* QMD_NO_RELEASE_SLOTS if no release was wanted */
 };
 
 /* `saved` may be NULL. */

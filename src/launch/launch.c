@@ -128,19 +128,23 @@ static void remember_fitted(struct launch *launch, const struct decision *decisi
 		};
 }
 
+/* While a process looks at times, after the rest of the descriptor is written. The end of the look is noticed here. */
+static __attribute__((noinline)) void stamp(struct launch *launch, unsigned int tpcs)
+{
+	queued_launch(launch, timestamps_of_launch(launch, tpcs, &launch->frame.recent.is_stamped));
+}
+
 static void carry_out_launch(struct launch *launch, struct decision *decision)
 {
 	struct qmd_mask mask = mask_of(launch, decision);
 	struct qmd_change change = change_for(decision, &mask, release_of(launch, COUNTS_PLAIN));
 	struct qmd_saved saved;
-
-	launch->frame.recent.is_stamped = timestamps_of_launch(launch, tpcs_of(launch, decision), &change);
 	struct qmd_outcomes outcomes = qmd_write(launch->gpu->family, launch->qmd, &change, &saved);
 
 	if (outcomes.mask == QMD_OVERRULED)
 		note_overruled(launch, decision, &saved);
 	remember_fitted(launch, decision, &mask, &saved);
-	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
+	stamp(launch, tpcs_of(launch, decision));
 	account_launch_anew(launch->releases, change.disable);
 	if (change.counting && outcomes.counting != QMD_RELEASES)
 		account_uncounted_launch(launch->releases, outcomes.counting);
@@ -244,20 +248,6 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
-/* While a process looks at times. The end of the look is noticed here. */
-static __attribute__((noinline)) void stamp_as_before(struct launch *launch, unsigned int tpcs)
-{
-	struct recent *recent = &launch->frame.recent;
-	struct qmd_change change = {.disable = recent->disable ? &recent->mask : NULL};
-	bool is_stamped = false;
-
-	recent->is_stamped = timestamps_of_launch(launch, tpcs, &change);
-	if (change.stamping)
-		is_stamped =
-		    qmd_stamp(change.stamping, launch->qmd, change.timestamp_at, change.timestamp) == QMD_RELEASES;
-	queued_launch(launch, &change, is_stamped);
-}
-
 /* A launch with clusters gets the mask of the last launch with such clusters and such a mask of the driver. */
 static bool fit_as_before(struct launch *launch)
 {
@@ -273,7 +263,7 @@ static bool fit_as_before(struct launch *launch)
 		qmd_write(family, launch->qmd, &change, NULL);
 		count_and_release(launch, true);
 		if (launch->frame.recent.is_stamped)
-			stamp_as_before(launch, fitted->tpcs);
+			stamp(launch, fitted->tpcs);
 		if (fitted->notes != 0)
 			account_reasons(fitted->notes);
 	}
@@ -288,7 +278,7 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		count_and_release(launch, true);
 		if (launch->frame.recent.is_stamped)
-			stamp_as_before(launch, launch->frame.recent.tpcs);
+			stamp(launch, launch->frame.recent.tpcs);
 	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch)) {
 		decide_launch(launch);
 	}
@@ -304,7 +294,7 @@ static inline void disable_as_before(struct launch *launch)
 	} else {
 		account_launch(launch->releases, true);
 		if (__builtin_expect(recent->is_stamped, 0))
-			stamp_as_before(launch, launch->frame.recent.tpcs);
+			stamp(launch, launch->frame.recent.tpcs);
 	}
 }
 
@@ -313,7 +303,7 @@ static __attribute__((noinline)) void count_as_before(struct launch *launch)
 {
 	count_and_release(launch, false);
 	if (launch->frame.recent.is_stamped)
-		stamp_as_before(launch, launch->frame.recent.tpcs);
+		stamp(launch, launch->frame.recent.tpcs);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)

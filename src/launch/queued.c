@@ -78,11 +78,10 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
-static struct launch_end end_of(const struct launch *launch, const struct qmd_change *change)
+static struct launch_end end_of(const struct launch *launch, struct timestamps_cell cell)
 {
 	const char *cells = timestamps_cells(launch->releases->timestamps);
-	uint64_t offset = change->timestamp_at - launch->releases->timestamps_at;
-	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + offset), change->timestamp};
+	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + cell.at), cell.number};
 
 	/* The earlier launch of the cell has not ended, and may still overwrite the end of the launch. */
 	if (__atomic_load_n(end.at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS < end.number)
@@ -91,25 +90,34 @@ static struct launch_end end_of(const struct launch *launch, const struct qmd_ch
 }
 
 /* If the end of the last launch is still there, no commands came. */
-void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped)
+static __attribute__((noinline)) void note_end(struct launch *launch, struct timestamps_cell cell)
 {
-	bool wanted = atomic_load_explicit(&is_wanted, memory_order_relaxed);
+	bool is_stamped = cell.number != 0;
 	struct launch_end *end = &launch->frame.end;
 
-	if (wanted && end->number != 0)
+	if (end->number != 0)
 		account_reason(SEGMENT_QUEUE_LAYOUT);
-	if (wanted && !is_stamped && qmd_slot_is_used(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT))
+	if (!is_stamped && qmd_slot_is_used(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT))
 		account_reason(SEGMENT_QUEUE_SLOT);
-	*end = wanted && is_stamped ? end_of(launch, change) : (struct launch_end){.number = 0};
+	*end = is_stamped ? end_of(launch, cell) : (struct launch_end){.number = 0};
+}
+
+void queued_launch(struct launch *launch, struct timestamps_cell cell)
+{
+	if (atomic_load_explicit(&is_wanted, memory_order_relaxed))
+		note_end(launch, cell);
+	else
+		launch->frame.end.number = 0;
 }
 
 /* The launch's stamp is in the descriptor unless another subscriber has taken the slot since. */
 static bool has_stamp(const struct launch *launch)
 {
+	struct qmd_saved_slot slot = qmd_save_slot(&launch->releases->stamping, launch->qmd);
 	uint64_t at = launch->releases->timestamps_at + (uintptr_t)launch->frame.end.at -
 	              (uintptr_t)timestamps_cells(launch->releases->timestamps);
 
-	return qmd_slot_address(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT) == at;
+	return slot.control != 0 && slot.address == at;
 }
 
 /* Whether the submission may be a launch with a known end. */

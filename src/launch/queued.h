@@ -6,6 +6,7 @@
 #pragma once
 
 #include "driver/hook.h"
+#include "state/kernels/timestamps.h"
 
 /* From here on launches are noted, or no more. False with the reason if impossible. Not in the launch path. */
 bool queued_want(bool wanted, struct error *error);
@@ -14,8 +15,8 @@ bool queued_want(bool wanted, struct error *error);
 bool queued_wants_call(int id);
 void queued_call_begins(const struct call *call);
 
-/* The descriptor is written, as `change` says. `is_stamped`: with the timestamp of the end. */
-void queued_launch(struct launch *launch, const struct qmd_change *change, bool is_stamped);
+/* The descriptor is written. The GPU writes the timestamp of the end into `cell`; number 0: no timestamp. */
+void queued_launch(struct launch *launch, struct timestamps_cell cell);
 
 /* Commands are in the pushbuffer (struct hook_events). Returns the end of the commands' launch; number 0: not known. */
 struct launch_end queued_submits(struct launch *last, const struct submission *submission);

@@ -137,7 +137,7 @@ static void tell_nodes(const struct monitor *monitor, struct watched_ring *ring,
 			end -= times->calibration.graph.release_ns;
 			times_add_interval(times, (struct times_interval){
 				.kind = TIMES_NODE, .begin = end - duration, .end = end, .is_behind = true,
-				.tpcs = node->tpcs, .stream = graph->exec,
+				.tpcs = node->tpcs, .grid = node->grid, .stream = graph->exec,
 				.function = monitor_functions_number(ring, node->function)});
 		}
 	}

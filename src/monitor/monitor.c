@@ -80,6 +80,7 @@ static void add_kernel(struct monitor *monitor, const struct watched_event *foun
 		.launched_ns = event->launched_ns,
 		.timestamp_ns = event->timestamp_ns,
 		.tpcs = event->tpcs,
+		.grid = event->grid,
 	};
 	uint64_t duration;
 	bool is_placed;

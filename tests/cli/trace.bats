@@ -53,7 +53,7 @@ kernel_of() { # PID
 	echo ".ph == \"X\" and .cat == \"kernel\" and .pid == $1"
 }
 
-@test "kernels with their names, TPCs and times, and no kernel twice; Ctrl-C ends the file well" {
+@test "kernels with their names, TPCs, grids and times, and no kernel twice; Ctrl-C ends the file well" {
 	start_playing -t 0-7 -- where wait where where where wait
 	record
 	go_on
@@ -62,7 +62,7 @@ kernel_of() { # PID
 	end_recording
 	grep -qE "^nvtaskset: $WORK/trace: [0-9]+ events, 0 kernels dropped, [0-9.]+ MB$" "$WORK/said"
 	[ "$(events "$(kernel_of "$PROGRAM")")" -eq 3 ]
-	right='.name == "where" and .args.tpcs == 8 and .ts >= 0 and .dur >= 0'
+	right='.name == "where" and .args.tpcs == 8 and .args.grid == [528, 1, 1] and .ts >= 0 and .dur >= 0'
 	[ "$(events "$(kernel_of "$PROGRAM") and $right")" -eq 3 ]
 	# The first begins at a time guessed from its launch.
 	jq -e "[.[] | select($(kernel_of "$PROGRAM"))][0].args.begin | startswith(\"not known exactly\")" "$WORK/trace"

@@ -52,17 +52,16 @@ static struct launched {
 
 static void on_launch(struct launch *launch)
 {
-	struct qmd_change change = {.disable = &all, .is_exact = true};
+	const struct qmd_change change = {.disable = &all, .is_exact = true};
+	bool is_on;
 
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
 	if (is_traced)
 		assert_int_equal(qmd_release(&releases.stamping, launch->qmd), QMD_RELEASES);
-	if (has_stamps)
-		timestamps_of_launch(launch, 0, &change);
-	struct qmd_outcomes outcomes = qmd_write(own_gpu.family, launch->qmd, &change, NULL);
-
-	queued_launch(launch, &change, change.stamping && outcomes.stamping == QMD_RELEASES);
+	qmd_write(own_gpu.family, launch->qmd, &change, NULL);
+	queued_launch(launch, has_stamps ? timestamps_of_launch(launch, 0, &is_on)
+	                                 : (struct timestamps_cell){.number = 0});
 	if (is_overtaken)
 		qmd_restore_slot(&releases.stamping, launch->qmd, &(const struct qmd_saved_slot){.control = 0});
 	launch->frame.cookie = launches + 1;

@@ -10,7 +10,7 @@
 #include "monitor/monitor.h"
 #include "state/kernels/area.h"
 #include "state/kernels/counts_read.h"
-#include "state/kernels/timestamps_layout.h"
+#include "state/kernels/timestamps_read.h"
 #include "state/segment/layout.h"
 #include "state/segment/events.h"
 #include "support/child.h"
@@ -342,6 +342,61 @@ static uint64_t recorded(void)
 	return sum;
 }
 
+/* Of the process's last launch. */
+static struct qmd_grid last_grid(void)
+{
+	const struct timestamps_memory *memory = map_stamps();
+	struct timestamps_event event, last_event = {.launched_ns = 0};
+
+	assert_non_null(memory);
+	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
+		uint64_t number = atomic_load(&memory->rings[i].launches);
+
+		if (timestamps_read_launch(&memory->rings[i], number, &event) &&
+		    event.launched_ns > last_event.launched_ns)
+			last_event = event;
+	}
+	munmap((void *)memory, sizeof *memory);
+	return last_event.grid;
+}
+
+static void check_grid(unsigned int x, unsigned int y, unsigned int z, CUlaunchAttribute *attribute)
+{
+	CUlaunchConfig config = gpu_config(x, 32, NULL);
+
+	config.gridDimY = y;
+	config.gridDimZ = z;
+	config.attrs = attribute;
+	config.numAttrs = attribute != NULL;
+	gpu_check(cuLaunchKernelEx(&config, gpu.nothing, NULL, NULL));
+	gpu_check(cuCtxSynchronize());
+	struct qmd_grid grid = last_grid();
+
+	assert_each(grid.width, x, grid.height, y, grid.depth, z);
+}
+
+TEST(grids)
+{
+	begin();
+	check_grid(1, 1, 1, NULL);
+	check_grid(100000, 3, 2, NULL);
+	check_grid(2, 5, 300, NULL);
+}
+
+/* Grids in further fields of the descriptor, and in clusters. */
+TEST(grids_that_run_at_once)
+{
+	CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
+	CUlaunchAttribute clusters = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+
+	gpu_need_clusters();
+	clusters.value.clusterDim.x = 1;
+	clusters.value.clusterDim.y = clusters.value.clusterDim.z = 2;
+	begin();
+	check_grid(5, 3, 2, &cooperative);
+	check_grid(3, 6, 8, &clusters);
+}
+
 static void wait_for_the_end_of_the_lease(void)
 {
 	struct segment segment = gpu_own_segment();
@@ -489,24 +544,25 @@ TEST(graph)
 	graph_end(exec, graph);
 }
 
-/* The stamp of the last node that has one; 0 without. */
+/* The timestamp of the last node; 0 without. */
 static uint64_t last_node_stamp(void)
 {
 	const struct timestamps_memory *memory = map_stamps();
-	uint64_t stamp = 0;
+	struct timestamps_node_event node, last_node = {.timestamp_ns = 0};
 
 	assert_non_null(memory);
 	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
 		uint64_t number = atomic_load(&memory->rings[i].nodes);
 
 		/* Behind the nodes, it is told how many each function has. */
-		while (number > 0 && atomic_load(&memory->rings[i].node_records[number % TIMESTAMPS_NODES].nodes) != 0)
+		while (timestamps_read_node(&memory->rings[i], number, &node) && node.is_break)
 			number--;
 		if (number > 0)
-			stamp = atomic_load(&memory->rings[i].cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES].time);
+			last_node = node;
 	}
 	munmap((void *)memory, sizeof *memory);
-	return stamp;
+	assert_each(last_node.grid.width, gpu.sm_count, last_node.grid.height, 1, last_node.grid.depth, 1);
+	return last_node.timestamp_ns;
 }
 
 TEST(graph_when_nobody_looks_any_more)

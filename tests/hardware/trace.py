@@ -62,14 +62,14 @@ def names(trace, cupti):
     for path in trace, cupti:
         of_names = collections.defaultdict(list)
         for kernel in kernels_of(events_of(path)):
-            of_names[kernel["name"].replace(" ", "")[:NAME]].append(kernel["dur"])
+            of_names[kernel["name"].replace(" ", "")[:NAME], str(kernel["args"].get("grid"))].append(kernel["dur"])
         lengths.append(of_names)
     is_same = True
     for name in sorted(lengths[0].keys() | lengths[1].keys()):
         ours, theirs = lengths[0][name], lengths[1][name]
         mean, right = statistics.mean(ours or [0]), statistics.mean(theirs or [0])
         is_same &= len(ours) == len(theirs) and abs(mean - right) <= LENGTH * right
-        print(f"{len(ours)} of {mean:.3f} us, by CUPTI {len(theirs)} of {right:.3f}: {name[:60]}")
+        print(f"{len(ours)} of {mean:.3f} us, by CUPTI {len(theirs)} of {right:.3f}: {name[0][:60]}, {name[1]}")
     return is_same
 
 

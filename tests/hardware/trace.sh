@@ -90,9 +90,9 @@ none_is_lost() {
 
 ok "kernels begin and end as they saw on %globaltimer" clocks_agree
 if [ -z "${NVTASKSET_DRIVER:-}" ]; then
-	ok "names, numbers and mean lengths are those of CUPTI's records" cupti_agrees
+	ok "names, grids, numbers and mean lengths are those of CUPTI's records" cupti_agrees
 else
-	ok "names, numbers and mean lengths are those of CUPTI's records # SKIP no CUPTI here" true
+	ok "names, grids, numbers and mean lengths are those of CUPTI's records # SKIP no CUPTI here" true
 fi
 ok "of $a_ms 000 plain launches a second for 10 s, each is in the trace or counted" none_is_lost
 echo "1..$count"

@@ -193,12 +193,14 @@ static void run_graph(void)
 {
 	static struct timestamps_areas timestamps_areas;
 	static const char exec, lonely;
+	struct timestamps_node node = {.exec = &exec, .function = &lonely, .tpcs = 8};
 	struct timestamps *stamps = timestamps_take(&timestamps_areas, &owned, 0, pci[1], UINT64_MAX, NULL);
 
 	must(stamps != NULL);
 	timestamps_begin(stamps, true);
-	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 0});
-	struct timestamps_cell share = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &lonely, 8, 1});
+	struct timestamps_cell cell = timestamps_add_node(stamps, &node);
+	node.nodes = 1;
+	struct timestamps_cell share = timestamps_add_node(stamps, &node);
 	struct timestamp *stamp = (struct timestamp *)((char *)timestamps_cells(stamps) + cell.at);
 	uint64_t now = process_clock_ns();
 

@@ -455,7 +455,7 @@ TEST(release_lands_where_the_version_has_it)
 		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
 
 		set_release(&expected, slot, kind);
-		assert_int_equal(qmd_release_look(&release, &descriptor), QMD_RELEASES);
+		assert_non_null(qmd_release_look(&release, &descriptor));
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -479,7 +479,73 @@ TEST(used_slots_are_left_alone)
 		before = descriptor;
 		assert_true(qmd_slot_is_used(family, &descriptor, slot->slot));
 		assert_int_equal(qmd_release(&release, &descriptor), QMD_SLOT_USED);
+		assert_null(qmd_release_look(&release, &descriptor));
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+	}
+}
+
+static void assert_grid(const struct qmd_place *place, const union descriptor *descriptor, unsigned int width,
+                        unsigned int height, unsigned int depth)
+{
+	struct qmd_grid grid = qmd_grid_of(place, descriptor);
+
+	assert_each(grid.width, width, grid.height, height, grid.depth, depth);
+}
+
+static void set_sizes(union descriptor *descriptor, const struct generation *generation, const char *format,
+                      const unsigned int sizes[3])
+{
+	static const char *const names[] = {"WIDTH", "HEIGHT", "DEPTH"};
+	char name[32];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof name, format, names[i]);
+		set_field(descriptor, generation, name, sizes[i]);
+	}
+}
+
+/* A descriptor of a cooperative launch has the grid elsewhere, and a descriptor of clusters counts clusters. */
+TEST(grids)
+{
+	for (size_t i = 0; i < slot_count; i++) {
+		const struct generation *generation = slots[i].generation;
+		bool has_clusters = generation->version >= 0x40;
+		struct qmd_release release = prepare(&slots[i], QMD_STAMPS);
+		union descriptor descriptor = make_with_slot(&slots[i], 0);
+		const struct qmd_place *place = qmd_release_look(&release, &descriptor);
+
+		ROW("%s", generation->name);
+		set_sizes(&descriptor, generation, has_clusters ? "GRID_%s" : "CTA_RASTER_%s",
+		          (const unsigned int[]){INT32_MAX, 65535, 65534});
+		assert_grid(place, &descriptor, INT32_MAX, 65535, 65534);
+		if (!has_clusters)
+			continue;
+		set_sizes(&descriptor, generation, "GPU_CGA_%s", (const unsigned int[]){300, 20, 7});
+		assert_grid(place, &descriptor, 300, 20, 7);
+		set_sizes(&descriptor, generation, "GPC_CGA_%s", (const unsigned int[]){4, 2, 3});
+		assert_grid(place, &descriptor, 1200, 40, 21);
+		set_sizes(&descriptor, generation, "GPU_CGA_%s", (const unsigned int[]){0, 0, 0});
+		set_sizes(&descriptor, generation, "GRID_%s", (const unsigned int[]){5, 6, 7});
+		assert_grid(place, &descriptor, 20, 12, 21);
+	}
+}
+
+/* Of slot 0; 0 without a release there. */
+TEST(the_drivers_release)
+{
+	for (size_t i = 0; i + 1 < slot_count; i++) {
+		const struct slot *first = &slots[i];
+		union descriptor empty = make_with_slot(first, 0), descriptor = make_with_slot(first, 0xff);
+
+		if (first->slot != 0)
+			continue;
+		struct qmd_release release = prepare(&slots[i + 1], QMD_STAMPS);
+		const struct qmd_place *place = qmd_release_look(&release, &empty);
+
+		set_bits(&descriptor, first->address, first->address_bits, address_for(first));
+		assert_int_equal(qmd_drivers_address(place, &descriptor), 0);
+		set_bits(&descriptor, first->enable, 1, 1);
+		assert_int_equal(qmd_drivers_address(place, &descriptor), address_for(first));
 	}
 }
 
@@ -510,13 +576,12 @@ TEST(all_of_it)
 
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 		assert_int_equal(outcomes.counting, counts ? QMD_RELEASES : QMD_NO_RELEASE_SLOTS);
-		assert_int_equal(outcomes.stamping, counts ? QMD_NO_RELEASE_SLOTS : QMD_RELEASES);
 		qmd_restore(&descriptor, &saved);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		set_bits(&descriptor, slot->enable, 1, 1);
 		before = descriptor;
 		outcomes = qmd_write(family, &descriptor, &change, &saved);
-		assert_int_equal(counts ? outcomes.counting : outcomes.stamping, QMD_SLOT_USED);
+		assert_int_equal(outcomes.counting, counts ? QMD_SLOT_USED : QMD_NO_RELEASE_SLOTS);
 		qmd_restore(&descriptor, &saved);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		qmd_write(family, &descriptor, &(struct qmd_change){.disable = NULL}, &saved);

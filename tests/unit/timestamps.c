@@ -220,10 +220,20 @@ static unsigned int tpcs_of_test = 7;
 
 static char function_of_test;
 
+static const struct qmd_grid grid_of_test = {INT32_MAX, 65535, 2};
+
+static void assert_grid(struct qmd_grid grid)
+{
+	assert_memory_equal(&grid, &grid_of_test, sizeof grid);
+}
+
+/* Exec, function, TPCs, nodes. */
+#define NODE(...) (&(const struct timestamps_node){__VA_ARGS__, grid_of_test})
+
 static struct timestamps_cell launch(uint64_t time)
 {
-	return timestamps_add_launch(stamps, &(const struct timestamps_launch){
-	                                             time, &function_of_test, stream_of_test, tpcs_of_test});
+	return timestamps_add_launch(stamps, &(const struct timestamps_launch){time, &function_of_test, stream_of_test,
+	                                                                       tpcs_of_test, grid_of_test});
 }
 
 /* As the hardware does. */
@@ -242,6 +252,7 @@ TEST(launched_and_ended)
 	assert_int_equal(scan(TIMESTAMPS_CELLS), 0);
 	assert_each(event_count, 2, events[0].state, TIMESTAMPS_RUNNING, events[0].was_looked_at, false);
 	assert_each(events[0].launched_ns, 10, events[0].tpcs, 7);
+	assert_grid(events[0].grid);
 	finish(two, 1000);
 	scan(TIMESTAMPS_CELLS);
 	assert_each(event_count, 2, events[0].was_looked_at, true, events[1].state, TIMESTAMPS_ENDED);
@@ -336,7 +347,7 @@ static uint64_t time_of_node(uint64_t number)
 TEST(nodes)
 {
 	static char exec, function;
-	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	struct timestamps_cell one = timestamps_add_node(stamps, NODE(&exec, &function, 5, 0));
 	uint64_t plain = one.number & ~TIMESTAMPS_IS_NODE;
 
 	assert_int_equal(time_of_node(plain), 0);
@@ -347,7 +358,7 @@ TEST(nodes)
 	finish(one, 60);
 	assert_int_equal(time_of_node(plain), 60);
 	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
-		timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+		timestamps_add_node(stamps, NODE(&exec, &function, 5, 0));
 	finish(one, 70);
 	assert_each(time_of_node(plain), UINT64_MAX, time_of_node(plain + TIMESTAMPS_NODES), 0);
 	assert_int_equal(time_of_node(plain + TIMESTAMPS_NODES + 1), UINT64_MAX);
@@ -356,17 +367,18 @@ TEST(nodes)
 TEST(a_node_that_is_changed)
 {
 	static char exec, other, function, changed;
-	const struct timestamps_node now = {&exec, &changed, 7, 0};
-	struct timestamps_cell one = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 5, 0});
+	const struct timestamps_node now = {&exec, &changed, 7, 0, grid_of_test};
+	struct timestamps_cell one = timestamps_add_node(stamps, NODE(&exec, &function, 5, 0));
 
 	assert_true(timestamps_has_node(stamps, one.number));
 	assert_int_equal(timestamps_node_cell(one.number).at, one.at);
-	assert_false(timestamps_set_node(stamps, one.number, &(const struct timestamps_node){&other, &changed, 7, 0}));
+	assert_false(timestamps_set_node(stamps, one.number, NODE(&other, &changed, 7, 0)));
 	assert_true(timestamps_set_node(stamps, one.number, &now));
 	finish(one, 50);
 	assert_true(timestamps_read_node(stamps, one.number & ~TIMESTAMPS_IS_NODE, &seen));
 	assert_ptr_equal((void *)seen.function, &changed);
 	assert_int_equal(seen.tpcs, 7);
+	assert_grid(seen.grid);
 	for (unsigned int i = 0; i < TIMESTAMPS_NODES; i++)
 		timestamps_add_node(stamps, &now);
 	assert_false(timestamps_has_node(stamps, one.number));
@@ -377,7 +389,7 @@ TEST(a_node_that_is_changed)
 TEST(the_nodes_of_a_function)
 {
 	static char exec, other, function;
-	struct timestamps_cell cell = timestamps_add_node(stamps, &(const struct timestamps_node){&exec, &function, 0, 12});
+	struct timestamps_cell cell = timestamps_add_node(stamps, NODE(&exec, &function, 0, 12));
 	uint64_t plain = cell.number & ~TIMESTAMPS_IS_NODE, found = 0;
 
 	finish(cell, 50);
@@ -405,14 +417,15 @@ static uint64_t plain(struct timestamps_cell cell)
 
 static void add_row(bool has_front)
 {
-	const struct timestamps_node node = {&some_exec, &some_function, 5, 0}, own = {&some_exec, NULL, 5, 0};
+	const struct timestamps_node *own = NODE(&some_exec, NULL, 5, 0);
+	const struct timestamps_node *node = NODE(&some_exec, &some_function, 5, 0);
 
 	order = (struct node_order){.front = 0};
-	row[0] = timestamps_add_node(stamps, &node);
+	row[0] = timestamps_add_node(stamps, node);
 	if (has_front)
-		front = timestamps_add_node(stamps, &own);
+		front = timestamps_add_node(stamps, own);
 	for (unsigned int i = IN_A_ROW - 1; i > 0; i--)
-		row[i] = timestamps_add_node(stamps, &node);
+		row[i] = timestamps_add_node(stamps, node);
 }
 
 /* The nodes before this one have run again. */
@@ -489,10 +502,10 @@ TEST(nodes_without_a_front)
 TEST(nodes_with_a_break)
 {
 	order = (struct node_order){.front = 0};
-	front = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, NULL, 5, 0});
-	row[0] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
+	front = timestamps_add_node(stamps, NODE(&some_exec, NULL, 5, 0));
+	row[0] = timestamps_add_node(stamps, NODE(&some_exec, &some_function, 5, 0));
 	timestamps_add_node(stamps, &(const struct timestamps_node){.exec = &some_exec, .nodes = 1});
-	row[1] = timestamps_add_node(stamps, &(const struct timestamps_node){&some_exec, &some_function, 5, 0});
+	row[1] = timestamps_add_node(stamps, NODE(&some_exec, &some_function, 5, 0));
 	replay(true, 1000, 2);
 	assert_true(graph_times_read_nodes(&nodes, stamps, (uintptr_t)&some_exec, plain(front), plain(row[1]), false,
 	                                   &order));
@@ -591,6 +604,7 @@ TEST(what_is_borrowed_is_told)
 	for (size_t i = 0; i < 4; i++) {
 		const struct times_interval *kernel = &times.gpus[0].intervals[i];
 
+		assert_grid(kernel->grid);
 		assert_each(kernel->kind, TIMES_KERNEL, kernel->is_borrowed, i >= 2);
 		assert_true(kernel->end > kernel->launched && kernel->begin <= kernel->end);
 	}
@@ -619,7 +633,8 @@ TEST(a_graph_that_has_just_been_launched)
 {
 	static char exec, function;
 	begin_look();
-	const struct timestamps_node node = {&exec, &function, 5, 0}, share = {&exec, &function, 5, 2};
+	const struct timestamps_node node = {&exec, &function, 5, 0, grid_of_test},
+	                             share = {&exec, &function, 5, 2, grid_of_test};
 
 	run_kernel(0, true);
 	struct timestamps_cell one = timestamps_add_node(stamps, &node), other = timestamps_add_node(stamps, &node);
@@ -651,8 +666,9 @@ TEST(a_graph_is_told)
 {
 	static char exec, function;
 	begin_look();
-	const struct timestamps_node node = {&exec, &function, 5, 0}, wide = {&exec, &function, 9, 0},
-	                             share = {&exec, &function, 5, 3};
+	const struct timestamps_node node = {&exec, &function, 5, 0, grid_of_test},
+	                             wide = {&exec, &function, 9, 0, grid_of_test},
+	                             share = {&exec, &function, 5, 3, grid_of_test};
 
 	monitor_tell(look, true, 0);
 	run_kernel(0, true);
@@ -675,6 +691,8 @@ TEST(a_graph_is_told)
 	assert_non_null(graph);
 	assert_non_null(inside);
 	assert_each(graph->stream, (uintptr_t)&exec, inside->stream, (uintptr_t)&exec, inside->tpcs, 9);
+	assert_int_equal(graph->grid.width, 0);
+	assert_grid(inside->grid);
 	assert_in_range(inside->end - inside->begin, MS, 2 * MS);
 	assert_true(inside->begin >= graph->begin && inside->end <= graph->end);
 	assert_in_range(times.gpus[0].busy_ns, graph->end - graph->begin - MS, graph->end - graph->begin);

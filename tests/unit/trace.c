@@ -52,10 +52,11 @@ FIXTURE(end)
 static struct monitor_gpu here = {.pci = {.bus = 0x3b}, .begin_ns = BEGIN};
 
 static struct monitor_times with; /* further members of a take */
+static uid_t user;
 
 static void hear_of(pid_t pid, struct times_interval *intervals, size_t count, const char *name)
 {
-	const struct watched watched = {.pid = pid, .started = 1};
+	const struct watched watched = {.pid = pid, .started = 1, .user = user};
 	const struct monitor_function functions[] = {{.name = NULL}, {.name = name}};
 	struct monitor_times times = with;
 
@@ -129,6 +130,23 @@ TEST(a_kernel)
 	assert_string_equal(string(bar(0), "cat"), "kernel");
 	/* Not known is not 0. */
 	assert_null(json_object_get(json_object_get(bar(0), "args"), "waited_us"));
+	assert_null(json_object_get(json_object_get(bar(0), "args"), "grid"));
+}
+
+/* As PyTorch's profiler writes it. */
+TEST(a_grid)
+{
+	struct times_interval one = kernel(1, 10, 12);
+
+	one.grid = (struct qmd_grid){INT32_MAX, 65535, 64};
+	hear(&one, 1, "f");
+	end_file();
+	const json_t *grid = json_object_get(json_object_get(bar(0), "args"), "grid");
+
+	assert_int_equal(json_array_size(grid), 3);
+	assert_int_equal(json_integer_value(json_array_get(grid, 0)), INT32_MAX);
+	assert_int_equal(json_integer_value(json_array_get(grid, 1)), 65535);
+	assert_int_equal(json_integer_value(json_array_get(grid, 2)), 64);
 }
 
 TEST(a_begin_that_is_not_known_says_so)
@@ -225,6 +243,7 @@ TEST(hostile_takes)
 				struct times_interval one = {.begin = times[first], .end = times[last],
 				                             .launched = times[first] / 2, .stream = UINT64_MAX,
 				                             .function = 1, .tpcs = TPCSET_MAX,
+				                             .grid = {UINT32_MAX, UINT16_MAX, UINT16_MAX},
 				                             .kind = 1 + (first + last) % 3};
 
 				here.error_ns = times[first];
@@ -314,6 +333,20 @@ TEST(borrower_and_lender)
 	assert_event(4, "C", "GPU 0: TPCs borrowed of group 9", 14);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(number(event(i), "pid") == (i == 0 || i == 4 ? 7 : 8));
+}
+
+/* A program tells nothing on the tracks of another user's program. */
+TEST(another_users_program)
+{
+	user = 1000;
+	hear_of(8, NULL, 0, "f");
+	user = 1001;
+	tell_event(7, (struct segment_event){SEGMENT_BORROWS, 5, BEGIN + 10000, 0, gpu, 8});
+	tell_event(7, (struct segment_event){SEGMENT_KEEPS_WAITING, 0, BEGIN + 12000, BEGIN + 13000, gpu, 8});
+	user = 0;
+	assert_int_equal(json_array_size(end_file()), 1);
+	assert_event(0, "C", "GPU 0: TPCs borrowed of 8", 10);
+	assert_true(number(event(0), "pid") == 7);
 }
 
 TEST(a_partition_changes_when_it_is_edited)

@@ -1,6 +1,5 @@
 #include "timestamps.h"
 
-#include "base/clock.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
@@ -22,15 +21,24 @@ void timestamps_want(bool wanted)
 	atomic_store(&is_wanted, wanted);
 }
 
-bool timestamps_are_on(void)
+/* `watched_ns` is the time if a watcher looks, else 0. */
+static inline __attribute__((always_inline)) bool look(uint64_t *watched_ns)
 {
-	bool is_on = atomic_load_explicit(&is_wanted, memory_order_relaxed) || segment_is_watched(&segment);
+	*watched_ns = segment.memory ? segment_watched_ns(&segment) : 0;
+	bool is_on = *watched_ns != 0 || atomic_load_explicit(&is_wanted, memory_order_relaxed);
 
 	if (__builtin_expect(is_on != atomic_load_explicit(&was_on, memory_order_relaxed), 0)) {
 		atomic_store_explicit(&was_on, is_on, memory_order_relaxed);
 		timestamps_forget_names();
 	}
 	return is_on;
+}
+
+bool timestamps_are_on(void)
+{
+	uint64_t watched_ns;
+
+	return look(&watched_ns);
 }
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
@@ -45,64 +53,74 @@ uint64_t timestamps_stream(const struct frame *frame, CUstream stream)
 }
 
 /* The stream, if we hear of the launching call. Otherwise the line where the driver is told of the end, in slot 0. */
-static uint64_t stream_of(const struct launch *launch)
+static uint64_t stream_of(const struct launch *launch, const struct qmd_place *place)
 {
 	CUstream stream = launch->frame.stream;
 
 	return stream ? timestamps_stream(&launch->frame, stream)
-	              : (qmd_slot_address(launch->gpu->family, launch->qmd, 0) & ~(STREAM_LINE - 1)) |
-	                    TIMESTAMPS_STREAM_UNKNOWN;
+	              : (qmd_drivers_address(place, launch->qmd) & ~(STREAM_LINE - 1)) | TIMESTAMPS_STREAM_UNKNOWN;
 }
 
-void timestamps_write_name(struct timestamps *timestamps, CUfunction function)
+static __attribute__((noinline)) void ask_name(struct timestamps *timestamps, CUfunction function)
 {
 	const char *name = NULL;
 
-	if (!timestamps_want_name(timestamps, function))
-		return;
 	if (driver.function_get_name && driver.function_get_name(&name, function) != CUDA_SUCCESS)
 		name = NULL;
 	timestamps_name(timestamps, function, name);
 }
 
-bool timestamps_can_write(const struct launch *launch)
+void timestamps_write_name(struct timestamps *timestamps, CUfunction function)
+{
+	if (timestamps_want_name(timestamps, function))
+		ask_name(timestamps, function);
+}
+
+static __attribute__((noinline)) void note_slot_used(const struct launch *launch)
+{
+	if (qmd_is_known(launch->gpu->family, launch->qmd))
+		timestamps_note_gap(launch->releases->timestamps, TIMESTAMPS_SLOT_USED);
+}
+
+const struct qmd_place *timestamps_place(const struct launch *launch)
 {
 	const struct releases *releases = launch->releases;
-	bool can = releases->timestamps && qmd_release_look(&releases->stamping, launch->qmd) == QMD_RELEASES;
+	const struct qmd_place *place =
+	    releases->timestamps ? qmd_release_look(&releases->stamping, launch->qmd) : NULL;
 
-	if (releases->timestamps && !can && qmd_is_known(launch->gpu->family, launch->qmd))
-		timestamps_note_gap(releases->timestamps, TIMESTAMPS_SLOT_USED);
-	return can;
+	if (releases->timestamps && !place)
+		note_slot_used(launch);
+	return place;
 }
 
-void timestamps_write(const struct launch *launch, struct timestamps_cell cell, struct qmd_change *change)
-{
-	change->stamping = &launch->releases->stamping;
-	change->timestamp_at = launch->releases->timestamps_at + cell.at;
-	change->timestamp = cell.number;
-}
-
-/* Where only the own process looks, only the end is told. */
-static struct timestamps_cell add_launch(const struct launch *launch, unsigned int tpcs)
+static struct timestamps_cell add_launch(const struct launch *launch, const struct qmd_place *place,
+                                         unsigned int tpcs, uint64_t launched_ns)
 {
 	struct timestamps *timestamps = launch->releases->timestamps;
-
-	if (!segment.memory || !segment_is_watched(&segment))
-		return timestamps_add_end(timestamps);
 	const struct timestamps_launch record = {
-		.launched_ns = process_clock_ns(), .function = launch->function,
-		.stream = stream_of(launch), .tpcs = tpcs,
+		.launched_ns = launched_ns, .function = launch->function, .stream = stream_of(launch, place),
+		.tpcs = tpcs, .grid = qmd_grid_of(place, launch->qmd),
 	};
 
 	timestamps_write_name(timestamps, launch->function);
 	return timestamps_add_launch(timestamps, &record);
 }
 
-bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change)
+/* Where only the own process looks, only the end is told. */
+struct timestamps_cell timestamps_of_launch(const struct launch *launch, unsigned int tpcs, bool *is_on)
 {
-	bool is_on = timestamps_are_on();
+	uint64_t watched_ns;
 
-	if (is_on && timestamps_can_write(launch))
-		timestamps_write(launch, add_launch(launch, tpcs), change);
-	return is_on;
+	*is_on = look(&watched_ns);
+	const struct qmd_place *place = *is_on ? timestamps_place(launch) : NULL;
+
+	struct timestamps_cell cell = {.number = 0};
+
+	if (place && watched_ns != 0)
+		cell = add_launch(launch, place, tpcs, watched_ns);
+	else if (place)
+		cell = timestamps_add_end(launch->releases->timestamps);
+	if (place)
+		qmd_stamp(place, launch->qmd, launch->releases->timestamps_at + cell.at, cell.number);
+	return cell;
 }

@@ -188,22 +188,22 @@ static struct timestamps_cell same_cell(const struct instance *instance, const s
 }
 
 /* Number 0: no cell. */
-static struct timestamps_cell put_node(struct instance *instance, const struct launch *launch,
-                                       const struct timestamps_node *node)
+static struct timestamps_cell put_node(struct instance *instance, const void *qmd, const struct timestamps_node *node,
+                                       bool has_slot)
 {
-	struct node *place = pointer_map_find(&instance->nodes, sizeof *place, launch->qmd);
-	bool is_known = place, can_timestamp = timestamps_can_write(launch);
+	struct node *place = pointer_map_find(&instance->nodes, sizeof *place, qmd);
+	bool is_known = place;
 	struct timestamps_cell cell = {.number = 0};
 
 	if (!is_known)
-		place = pointer_map_add(&instance->nodes, sizeof *place, launch->qmd);
+		place = pointer_map_add(&instance->nodes, sizeof *place, qmd);
 	if (is_known)
 		count_node(instance, place->function, -1U);
-	if (place && can_timestamp)
+	if (place && has_slot)
 		cell = is_known ? same_cell(instance, node, place->number)
 		                : new_cell(instance, node, nodes_of(instance) - 1);
 	if (place) {
-		*place = (struct node){.qmd = launch->qmd, .function = node->function, .number = cell.number};
+		*place = (struct node){.qmd = qmd, .function = node->function, .number = cell.number};
 		count_node(instance, node->function, 1);
 	}
 	return cell;
@@ -218,19 +218,23 @@ void timestamps_graph_node(const struct launch *launch, unsigned int tpcs, struc
 	    (instance->timestamps && instance->timestamps != timestamps))
 		return;
 	bool is_own = qmd_has_no_blocks(launch->gpu->family, launch->qmd);
+	const struct qmd_place *place = timestamps_place(launch);
 	const struct timestamps_node node = {
 		.exec = launch->frame.exec,
 		.function = is_own ? NULL : launch->function,
 		.tpcs = tpcs,
+		.grid = place ? qmd_grid_of(place, launch->qmd) : (struct qmd_grid){0},
 	};
 
 	instance->timestamps = timestamps;
 	if (!is_own)
 		timestamps_write_name(timestamps, launch->function);
-	struct timestamps_cell cell = put_node(instance, launch, &node);
+	struct timestamps_cell cell = put_node(instance, launch->qmd, &node, place);
 
 	if (cell.number != 0) {
-		timestamps_write(launch, cell, change);
+		change->stamping = &launch->releases->stamping;
+		change->timestamp_at = launch->releases->timestamps_at + cell.at;
+		change->timestamp = cell.number;
 		atomic_store_explicit(&has_stamped, true, memory_order_relaxed);
 	}
 }

@@ -5,7 +5,7 @@
  *   2. Each context has a ring of cells, registered before its first launch (driver/releases.h). The ring lies in
  *      memory for watchers to read (state/kernels/timestamps.h; timestamps_layout.h has the layout).
  *   3. A launch gets the next cell, a record beside the cell, and another release, in slot 1 of its descriptor
- *      (launches.c). gpu/qmd.c writes the release together with the mask.
+ *      (launches.c).
  *   4. A kernel of a graph gets its release at the upload (nodes.c): graphs are uploaded again when somebody begins to
  *      look, as after a change of the partition, and at the first launch after the last look. A graph may have more
  *      nodes than there are cells: then the nodes take turns, with an upload for each turn.
@@ -31,17 +31,16 @@ void timestamps_want(bool wanted);
 /* Whether somebody looks. In the launch path. */
 bool timestamps_are_on(void);
 
-/* The descriptor is about to be changed, for `tpcs` TPCs; 0: not known. Returns whether somebody looks; then also adds
- * the release, if possible: `change->stamping` tells. */
-bool timestamps_of_launch(const struct launch *launch, unsigned int tpcs, struct qmd_change *change);
+/* The launch's mask is in the descriptor, for `tpcs` TPCs; 0: not known. Says whether somebody looks; then also writes
+ * the release, if possible. Returns the launch's cell; number 0: no release. */
+struct timestamps_cell timestamps_of_launch(const struct launch *launch, unsigned int tpcs, bool *is_on);
 
 /* A stream's name in timestamps. The stream may be a stream of every context (driver/cuda.h). */
 uint64_t timestamps_stream(const struct frame *frame, CUstream stream);
 
-/* For nodes.c: whether a release can be added; has the function's name written, once; adds the release for `cell`. */
-bool timestamps_can_write(const struct launch *launch);
+/* For nodes.c: where a release can be written, or NULL; has the function's name written, once. */
+const struct qmd_place *timestamps_place(const struct launch *launch);
 void timestamps_write_name(struct timestamps *timestamps, CUfunction function);
-void timestamps_write(const struct launch *launch, struct timestamps_cell cell, struct qmd_change *change);
 
 /* --- kernels of graphs -------------------------------------------------------------------------------------------- */
 

@@ -229,8 +229,8 @@ static bool estimate(struct times *times, const struct times_kernel *kernel, str
 		    (timestamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
 		*interval = (struct times_interval){
-			.end = end, .tpcs = kernel->tpcs, .kind = TIMES_KERNEL, .function = kernel->function,
-			.is_borrowed = kernel->is_borrowed,
+			.end = end, .tpcs = kernel->tpcs, .grid = kernel->grid, .kind = TIMES_KERNEL,
+			.function = kernel->function, .is_borrowed = kernel->is_borrowed,
 			.stream = kernel->stream, .launched = kernel->launched_ns};
 		interval->begin = begin_of(times, stream, kernel, end, &interval->is_behind);
 		wait_for_graphs(times, kernel, interval);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "clock_fit.h"
+#include "gpu/qmd.h"
 
 struct times_ways {
 	uint64_t latency_ns; /* from a launch to the kernel's begin on an idle GPU, usually */
@@ -39,6 +40,7 @@ struct times_kernel {
 	uint64_t launched_ns; /* the processor's time */
 	uint64_t timestamp_ns;    /* the GPU's; not used for a running kernel */
 	unsigned int tpcs;
+	struct qmd_grid grid;
 	unsigned int function; /* the caller's number, as is_borrowed for the interval */
 	bool is_borrowed;
 	struct times_graphs {
@@ -63,6 +65,7 @@ struct times_interval {
 	bool is_borrowed;
 	enum times_kind kind;
 	unsigned int tpcs, function;
+	struct qmd_grid grid;
 	uint64_t stream, launched; /* of a graph: `stream` is the instance, and `launched` is 0 */
 };
 

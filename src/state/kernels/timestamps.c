@@ -14,6 +14,14 @@ static uint64_t pointer_word(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
+static uint64_t grid_word(struct qmd_grid grid)
+{
+	uint64_t word;
+
+	memcpy(&word, &grid, sizeof word);
+	return word;
+}
+
 void *timestamps_cells(struct timestamps *timestamps)
 {
 	return timestamps->cells;
@@ -56,6 +64,7 @@ struct timestamps_cell timestamps_add_launch(struct timestamps *timestamps, cons
 	store(&record->function, pointer_word(launch->function));
 	store(&record->stream, launch->stream);
 	store(&record->tpcs, launch->tpcs);
+	store(&record->grid, grid_word(launch->grid));
 	end_record(record, number);
 	return cell;
 }
@@ -74,6 +83,7 @@ static void write_node(struct timestamps_node_record *record, uint64_t number, c
 	store(&record->exec, pointer_word(node->exec));
 	store(&record->function, pointer_word(node->function));
 	store(&record->tpcs, node->tpcs);
+	store(&record->grid, grid_word(node->grid));
 	store(&record->nodes, node->nodes);
 	atomic_store_explicit(&record->number, number, memory_order_release);
 }
@@ -123,7 +133,7 @@ uint64_t timestamps_add_graph(struct timestamps *timestamps, const struct timest
 	store(&record->function, graph->first & ~TIMESTAMPS_IS_NODE);
 	store(&record->stream, graph->stream);
 	store(&record->tpcs, graph->kernels);
-	store(&record->exec, pointer_word(graph->exec));
+	store(&record->grid, pointer_word(graph->exec));
 	store(&record->nodes, (uint32_t)(graph->last - graph->first) | (graph->end - graph->first) << 32);
 	end_record(record, number);
 	return number;
@@ -169,8 +179,8 @@ void timestamps_forget_names(void)
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
-/* The entry of a function, or a free entry. NULL if the table is full. */
-static struct known_name *locate(const void *function)
+/* The entry of a function, or a free entry. NULL if the table is full. Runs in every launch while a watcher looks. */
+static inline __attribute__((always_inline)) struct known_name *locate(const void *function)
 {
 	size_t start = (size_t)(pointer_word(function) * UINT64_C(0x9e3779b97f4a7c15) >> 32), tried = 0;
 	struct known_name *found = NULL;

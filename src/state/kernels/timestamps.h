@@ -15,6 +15,7 @@
 #pragma once
 
 #include "counts.h"
+#include "gpu/qmd.h"
 
 #define TIMESTAMPS_CELLS 8192 /* remembered launches of each context */
 #define TIMESTAMPS_NODES 4096 /* nodes of graphs with a cell; the nodes of larger graphs take turns */
@@ -38,6 +39,7 @@ struct timestamps_launch {
 	const void *function;
 	uint64_t stream;
 	unsigned int tpcs; /* that the kernel may use; 0: unknown */
+	struct qmd_grid grid;
 };
 
 /* The content of the descriptor's release. */
@@ -61,6 +63,7 @@ struct timestamps_node {
 	 * marks nodes without a cell. Behind the nodes, up to `end`: the number of kernels of `function` in the
 	 * graph. */
 	unsigned int nodes;
+	struct qmd_grid grid;
 };
 struct timestamps_cell timestamps_add_node(struct timestamps *timestamps, const struct timestamps_node *node);
 

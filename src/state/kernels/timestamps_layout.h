@@ -5,7 +5,7 @@
 
 #define TIMESTAMPS_NAME "nvtaskset-times"
 #define TIMESTAMPS_MAGIC UINT64_C(0x656d69747464766e)
-#define TIMESTAMPS_VERSION 3
+#define TIMESTAMPS_VERSION 4
 
 /* A bit of the number of a node's cell, and not of a launch's cell. */
 #define TIMESTAMPS_IS_NODE (UINT64_C(1) << 63)
@@ -28,7 +28,7 @@ struct timestamps_record {
 	_Atomic uint64_t function; /* for a graph: the number of the first node */
 	_Atomic uint64_t stream;
 	_Atomic uint64_t tpcs;     /* for a graph: the number of kernels */
-	_Atomic uint64_t exec;     /* for a graph: the instance */
+	_Atomic uint64_t grid;     /* struct qmd_grid; for a graph: the instance */
 	/* For a graph: last node - first node; in the upper half, last function - first node. */
 	_Atomic uint64_t nodes;
 };
@@ -38,6 +38,7 @@ struct timestamps_node_record {
 	_Atomic uint64_t exec;
 	_Atomic uint64_t function;
 	_Atomic uint64_t tpcs;
+	_Atomic uint64_t grid;
 	_Atomic uint64_t nodes; /* not 0: the number of kernels of the function in the graph */
 };
 
@@ -83,4 +84,5 @@ extern const struct area_kind timestamps_area_kind;
 _Static_assert(TIMESTAMPS_BYTES % COUNTS_PAGE == 0, "registered as whole pages");
 _Static_assert(offsetof(struct timestamps, magic) == TIMESTAMPS_BYTES, "shared layout");
 _Static_assert(sizeof(struct timestamps_record) == 64, "shared layout");
+_Static_assert(sizeof(struct qmd_grid) == sizeof(uint64_t), "shared layout");
 _Static_assert(sizeof(struct timestamp) == 16, "as the hardware writes it");

@@ -12,6 +12,15 @@ static uint64_t load_relaxed(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+static struct qmd_grid load_grid(const _Atomic uint64_t *word)
+{
+	uint64_t value = load_relaxed(word);
+	struct qmd_grid grid;
+
+	memcpy(&grid, &value, sizeof grid);
+	return grid;
+}
+
 /* --- done launches ------------------------------------------------------------------------------------------------ */
 
 static bool is_done(const struct timestamps_reader *reader, uint64_t number)
@@ -105,12 +114,14 @@ static enum found read_launch(const struct timestamps *ring, uint64_t number, st
 		event->state = TIMESTAMPS_GRAPH_LAUNCHED;
 		uint64_t behind = load_relaxed(&record->nodes);
 
-		event->exec = load_relaxed(&record->exec);
+		event->exec = load_relaxed(&record->grid);
 		event->first = event->function;
 		event->last = event->first + (uint32_t)behind;
 		event->end = event->first + (behind >> 32);
-	} else if (read_timestamp(&ring->cells[number % TIMESTAMPS_CELLS], number, &event->timestamp_ns)) {
-		event->state = TIMESTAMPS_ENDED;
+	} else {
+		event->grid = load_grid(&record->grid);
+		if (read_timestamp(&ring->cells[number % TIMESTAMPS_CELLS], number, &event->timestamp_ns))
+			event->state = TIMESTAMPS_ENDED;
 	}
 	atomic_thread_fence(memory_order_acquire);
 	if (!is_written(record, number))
@@ -191,6 +202,7 @@ bool timestamps_read_node(const struct timestamps *ring, uint64_t number, struct
 	event->exec = load_relaxed(&record->exec);
 	event->function = load_relaxed(&record->function);
 	event->tpcs = (unsigned int)load_relaxed(&record->tpcs);
+	event->grid = load_grid(&record->grid);
 	event->is_break = load_relaxed(&record->nodes) != 0;
 	read_timestamp(&ring->cells[TIMESTAMPS_CELLS + number % TIMESTAMPS_NODES], number | TIMESTAMPS_IS_NODE,
 	               &event->timestamp_ns);

@@ -28,6 +28,7 @@ struct timestamps_event {
 	uint64_t timestamp_ns; /* of TIMESTAMPS_ENDED, the GPU's time */
 	uint64_t function, stream; /* as the owner names function and stream */
 	unsigned int tpcs;
+	struct qmd_grid grid;
 	/* Of TIMESTAMPS_GRAPH_LAUNCHED: the nodes, and up to `end` the functions; `first` is 0 for unknown nodes.
 	 * `tpcs` is the number of kernels. */
 	uint64_t exec, first, last, end;
@@ -58,6 +59,7 @@ struct timestamps_node_event {
 	uint64_t exec, function;
 	uint64_t timestamp_ns; /* 0: the node has not ended yet */
 	unsigned int tpcs;
+	struct qmd_grid grid;
 	bool is_break; /* no node, see timestamps_add_node */
 };
 bool timestamps_read_node(const struct timestamps *ring, uint64_t number, struct timestamps_node_event *event);

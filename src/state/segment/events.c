@@ -6,11 +6,12 @@
 
 #include <string.h>
 
-bool segment_is_watched(const struct segment *segment)
+uint64_t segment_watched_ns(const struct segment *segment)
 {
 	uint64_t end = atomic_load_explicit(&segment->memory->lease, memory_order_acquire);
+	uint64_t now = end != 0 ? process_clock_ns() : 0;
 
-	return end != 0 && segment_lease_covers(end, process_clock_ns());
+	return segment_lease_covers(end, now) ? now : 0;
 }
 
 _Static_assert(sizeof(struct segment_event) == SEGMENT_EVENT_WORDS * sizeof(uint64_t), "shared layout");

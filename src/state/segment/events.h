@@ -15,8 +15,14 @@ static inline bool segment_lease_covers(uint64_t end, uint64_t now)
 	return end > now && end - now <= LEASE_LONGEST_NS;
 }
 
-/* For writers: whether a watcher looks (lease.h). Reads the clock only if a watcher looks or has looked. */
-bool segment_is_watched(const struct segment *segment);
+/* For writers: the time (base/clock.h) if a watcher looks (lease.h), else 0. Reads the clock only if a watcher looks or
+ * has looked. */
+uint64_t segment_watched_ns(const struct segment *segment);
+
+static inline bool segment_is_watched(const struct segment *segment)
+{
+	return segment_watched_ns(segment) != 0;
+}
 
 /* The last two have a GPU and a lender (`other`), named as in struct segment_loan. */
 enum segment_event_kind {

@@ -32,6 +32,7 @@ struct lane {
 struct program_tracks {
 	struct program_tracks *next;
 	pid_t pid;
+	uid_t user;
 	uint64_t started, thread; /* the track of the partition */
 	bool is_named, is_listed; /* in the last look */
 	bool is_open;             /* a partition was told */
@@ -117,6 +118,7 @@ static struct program_tracks *program_for(struct tracks *tracks, const struct wa
 	if (!found && (found = calloc(1, sizeof *found))) {
 		found->pid = watched->pid;
 		found->started = watched->started;
+		found->user = watched->user;
 		found->thread = THREADS + ++tracks->last_thread;
 		found->next = tracks->programs;
 		tracks->programs = found;
@@ -306,16 +308,18 @@ static void write_bar(struct tracks *tracks, struct program_tracks *program, con
 	uint64_t waited = bar.begin > bar.launched ? bar.begin - bar.launched : 0;
 	const char *why = why_begin_is_unknown(&bar, place_bar(lane, &bar, tracks->begin_ns));
 	uint64_t length = bar.end - bar.begin;
-	char behind[48] = "", unsure[48] = "";
+	char grid[48] = "", behind[48] = "", unsure[48] = "";
 
+	if (bar.grid.width > 0)
+		snprintf(grid, sizeof grid, ",\"grid\":[%u,%u,%u]", bar.grid.width, bar.grid.height, bar.grid.depth);
 	if (bar.launched > 0)
 		snprintf(behind, sizeof behind, ",\"waited_us\":%.3f", (double)waited / 1e3);
 	if (error_ns > CLOCK_EXACT_NS)
 		snprintf(unsure, sizeof unsure, ",\"clock_error_us\":%.3f", (double)error_ns / 1e3);
 	add(tracks, on("X", program, lane->thread), bar.begin,
-	    ",\"dur\":%" PRIu64 ".%03u,\"cat\":\"%s\",\"name\":%s,\"args\":{\"tpcs\":%u%s%s%s%s%s}", length / 1000,
+	    ",\"dur\":%" PRIu64 ".%03u,\"cat\":\"%s\",\"name\":%s,\"args\":{\"tpcs\":%u%s%s%s%s%s%s}", length / 1000,
 	    (unsigned int)(length % 1000), kinds[bar.kind],
-	    is_graph ? "\"graph\"" : name_of(tracks, program, times, bar.function), bar.tpcs, behind, unsure,
+	    is_graph ? "\"graph\"" : name_of(tracks, program, times, bar.function), bar.tpcs, grid, behind, unsure,
 	    *why ? ",\"begin\":\"" : "", why, *why ? "\"" : "");
 }
 
@@ -450,7 +454,8 @@ static void hear_event(struct tracks *tracks, struct program_tracks *program, co
 	bool is_group = event->other & SEGMENT_LENDER_GROUP;
 	struct program_tracks *other = is_of_gpu ? tracks->programs : NULL;
 
-	while (other && (uint64_t)other->pid != event->other)
+	/* A program can say anything of another program: only programs of one user find each other (board.h). */
+	while (other && ((uint64_t)other->pid != event->other || other->user != program->user))
 		other = other->next;
 	if (event->kind >= SEGMENT_EVENT_KINDS || (is_of_gpu && !is_chosen(tracks, event->pci)))
 		return;
