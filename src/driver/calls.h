@@ -44,14 +44,6 @@ struct frame {
 		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
 		struct tpcset set;
 	} recent;
-	/* The same of launches with clusters, one for each of some sizes; valid as `recent` is. */
-	struct fitted {
-		unsigned int cluster;  /* blocks; 0: none */
-		struct qmd_mask own;   /* the driver's, which `mask` replaces */
-		struct qmd_mask mask;
-		unsigned int tpcs;     /* of the launch */
-		uint32_t notes;        /* reasons to count (launch/space/decision.h) */
-	} fitted[4];
 
 	/* calls_enter fills, calls_leave clears (not begins_early): the call's launches; 0 if the call says nothing */
 	bool uploads_nodes;     /* the launches are nodes of a graph */
@@ -87,9 +79,19 @@ struct frame {
 	/* launch/timestamps/nodes.c: the begin of the call; 0: nobody looks */
 	uint64_t began_ns;
 
-	/* launch/space/residency.h: the driver's configuration in place of the program's, and the program's result */
-	CUlaunchConfig refused;
-	CUresult refusal; /* CUDA_SUCCESS: the program gets the driver's result */
+	union {
+		/* launch/launch.c: of the last launch with clusters; valid as `recent` is */
+		struct fitted {
+			uint32_t cluster;    /* blocks; 0: none */
+			uint32_t tpcs;       /* of the launch */
+			uint32_t notes;      /* reasons to count (launch/space/decision.h) */
+			struct qmd_mask own; /* the driver's, which `mask` replaces */
+			struct qmd_mask mask;
+		} fitted;
+		/* launch/space/residency.h, during a call with a refusal: in place of the program's configuration */
+		CUlaunchConfig refused;
+	};
+	CUresult refusal; /* the program's result; CUDA_SUCCESS: the program gets the driver's */
 
 	/* memory/memory.c: of a call about memory */
 	struct call_memory {

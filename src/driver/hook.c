@@ -83,12 +83,9 @@ static __thread struct launch current __attribute__((tls_model("initial-exec")))
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
-/* Who heard the begins of this thread's calls: the ends go to the same listeners. Calls nest, and seldom deeper. */
-#define NESTED 8
-static __thread struct {
-	unsigned int depth;
-	uint16_t by[NESTED];
-} heard __attribute__((tls_model("initial-exec")));
+/* Who heard the begins of the calls of this thread; the innermost in the lowest bits. The ends go to the same listeners. */
+#define HEARD_BITS 16
+static __thread uint64_t heard __attribute__((tls_model("initial-exec")));
 
 /* The number of callbacks of another subscriber around this thread's code. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
@@ -115,18 +112,17 @@ static inline unsigned int begin_hearing(int id)
 {
 	unsigned int by = atomic_load_explicit(&wanted_by[id], memory_order_relaxed);
 
-	heard.by[heard.depth++ % NESTED] = (uint16_t)by;
+	heard = heard << HEARD_BITS | by;
 	return by;
 }
 
 /* Nobody, if the begin was not announced. */
 static inline unsigned int end_hearing(void)
 {
-	uint16_t *by = &heard.by[--heard.depth % NESTED];
-	unsigned int by_begin = *by;
+	unsigned int by = heard & ((1u << HEARD_BITS) - 1);
 
-	*by = 0;
-	return by_begin;
+	heard >>= HEARD_BITS;
+	return by;
 }
 
 static __attribute__((noinline)) void on_call(int id, const struct call_words *words)

@@ -52,7 +52,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
 	if (is_of_launch || launch->frame.recent.epoch != epoch || launch->frame.recent.context != launch->context)
-		memset(launch->frame.fitted, 0, sizeof launch->frame.fitted);
+		launch->frame.fitted.cluster = 0;
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
@@ -103,14 +103,6 @@ static void note_overruled(const struct launch *launch, struct decision *decisio
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* Of a size of clusters. */
-static struct fitted *fitted_at(struct launch *launch, unsigned int cluster)
-{
-	struct fitted *fitted = launch->frame.fitted;
-
-	return &fitted[(unsigned int)__builtin_ctz(cluster) % (sizeof launch->frame.fitted / sizeof *fitted)];
-}
-
 /* The next launch with such clusters gets the same mask. */
 static void remember_fitted(struct launch *launch, const struct decision *decision, const struct qmd_mask *mask,
                             const struct qmd_saved *saved)
@@ -119,7 +111,7 @@ static void remember_fitted(struct launch *launch, const struct decision *decisi
 	unsigned int cluster = is_kept ? qmd_cluster(launch->gpu->family, launch->qmd) : 0;
 
 	if (cluster > 0)
-		*fitted_at(launch, cluster) = (struct fitted){
+		launch->frame.fitted = (struct fitted){
 			.cluster = cluster,
 			.own = saved->is_valid ? saved->mask : (struct qmd_mask){{0}},
 			.mask = *mask,
@@ -248,14 +240,14 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
-/* A launch with clusters gets the mask of the last launch with such clusters and such a mask of the driver. */
+/* A launch with clusters gets the mask of the last such launch, if clusters and mask of the driver are the same. */
 static bool fit_as_before(struct launch *launch)
 {
 	const struct qmd_family *family = launch->gpu->family;
 	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
 	unsigned int cluster = qmd_cluster(family, launch->qmd);
-	const struct fitted *fitted = cluster > 0 ? fitted_at(launch, cluster) : NULL;
-	bool fits = fitted && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
+	const struct fitted *fitted = &launch->frame.fitted;
+	bool fits = cluster > 0 && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
 
 	if (fits) {
 		const struct qmd_change change = {.disable = &fitted->mask, .is_exact = true};

@@ -33,7 +33,7 @@ static const uint64_t host_is_slow[] = {0, 0, 1, 3}, host_is_slower_in_part[] = 
 
 TEST(a_slow_host)
 {
-	look_for(99 * MS, 12, host_is_slow);
+	look_for(199 * MS, 12, host_is_slow);
 	assert_false(host.is);
 	look_for(10 * MS, 12, host_is_slow);
 	assert_true(host.is);
@@ -82,7 +82,7 @@ TEST(a_slow_host_with_pauses)
 {
 	static const uint64_t nothing[] = {0, 0, 0, 0};
 
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 40; i++) {
 		look_for(10 * MS, 12, host_is_slow);
 		look_for(50 * MS, 0, nothing);
 	}
@@ -92,9 +92,9 @@ TEST(a_slow_host_with_pauses)
 /* The GPU is faster than the host with lent TPCs only. */
 TEST(is_not_asked_again_at_once)
 {
-	look_for(200 * MS, 12, host_is_slow);
+	look_for(300 * MS, 12, host_is_slow);
 	assert_true(host.is);
-	look_for(200 * MS, 12, host_is_ahead);
+	look_for(600 * MS, 12, host_is_ahead);
 	assert_false(host.is);
 	look_for(9 * SECOND, 12, host_is_slow);
 	assert_false(host.is);
@@ -104,10 +104,10 @@ TEST(is_not_asked_again_at_once)
 
 TEST(looks_in_quick_succession)
 {
-	look_for(50 * MS, 12, host_is_slow);
-	for (int i = 0; i < 100; i++)
+	look_for(100 * MS, 12, host_is_slow);
+	for (int i = 0; i < 400; i++)
 		host_bound_look(&host, now += MS / 1000, launched, 900);
-	look_for(60 * MS, 12, host_is_slow);
+	look_for(110 * MS, 12, host_is_slow);
 	assert_true(host.is);
 }
 

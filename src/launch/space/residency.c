@@ -132,7 +132,9 @@ void residency_call_begins(const struct call *call)
 
 void residency_call_ended(const struct call *call)
 {
-	if (call->frame->refusal != CUDA_SUCCESS)
+	if (call->frame->refusal != CUDA_SUCCESS) {
 		*call->result = call->frame->refusal;
+		call->frame->fitted.cluster = 0;
+	}
 	call->frame->refusal = CUDA_SUCCESS;
 }

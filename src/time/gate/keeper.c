@@ -116,7 +116,7 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 /* A borrower that would gain nothing is not listened to. Waits for a quota or a priority go on. */
 static bool rests(void)
 {
-	return keeper.host.is && keeper.has_all && !atomic_load(&gate_state.graphs_have_moved) &&
+	return keeper.host.is && keeper.is_known && keeper.has_all && !atomic_load(&gate_state.graphs_have_moved) &&
 	       atomic_load(&gate_state.spent_at) == UINT64_MAX;
 }
 
@@ -158,7 +158,7 @@ static uint64_t move_window(struct gate *gate)
 
 	if (has_claims)
 		see_borrowed(gate, true);
-	bool is_watched = (has_claims && !rests()) || gate->in_flight.added != gate->in_flight.gone;
+	bool is_watched = has_claims || gate->in_flight.added != gate->in_flight.gone;
 
 	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
@@ -194,7 +194,6 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 	};
 	keeper.others_seen = keeper.server_seen = 0;
 	keeper.is_weak = false;
-	keeper.host = (struct host_bound){.is = false};
 	if (!keeper.has_gate)
 		atomic_store(&gate_state.is_open, false);
 }
@@ -272,8 +271,6 @@ static void see_host(uint64_t now)
 	}
 	if (keeper.is_known)
 		host_bound_look(&keeper.host, now, launched, in_flight);
-	else
-		keeper.host = (struct host_bound){.is = false};
 	keeper.is_launching = (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
 	keeper.launched = launched;
 	keeper.looked = now;

@@ -3,8 +3,8 @@
 #define MS UINT64_C(1000000)
 
 #define BETWEEN_LOOKS_NS (MS * 2 / 5)
-#define ANSWER_NS (100 * MS) /* for an answer, at least */
-#define ANSWER_LOOKS 100
+#define ANSWER_NS (200 * MS) /* for an answer, at least */
+#define ANSWER_LOOKS 300
 #define AGAIN_NS (10000 * MS)
 #define IN_ROW_NS (MS / 10) /* launches in a row are no further apart */
 
@@ -14,13 +14,13 @@ static bool is_more(const struct host_bound *host, unsigned int count, unsigned 
 	return (uint64_t)count * 100 > (uint64_t)host->looks * of_hundred;
 }
 
-/* With lent TPCs; and without. */
+/* Without lent TPCs, while the answer is yes; and with. */
 static bool is_bound(const struct host_bound *host)
 {
-	bool pauses = is_more(host, host->pauses, host->is ? 10 : 25);
+	bool pauses = is_more(host, host->pauses, host->is ? 5 : 25);
 	bool pauses_most = is_more(host, host->pauses, host->is ? 40 : 50);
 
-	return (pauses_most || (pauses && is_more(host, host->several, 6))) && !is_more(host, host->waits, 12);
+	return (pauses_most || (pauses && is_more(host, host->several, 6))) && !is_more(host, host->waits, 25);
 }
 
 static void answer(struct host_bound *host, uint64_t now)
