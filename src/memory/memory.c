@@ -88,6 +88,8 @@ static bool try_to_reserve(struct account *account, const void *pool, uint64_t b
 static void reserve(const struct call *call, struct account *account, const void *pool, uint64_t bytes)
 {
 	struct call_memory *memory = &call->frame->memory;
+
+	overhead_reservation_begins(account, call->id == CALL_ALLOC_MANAGED);
 	bool is_reserved = try_to_reserve(account, pool, bytes);
 
 	if (!is_reserved) {
@@ -326,7 +328,7 @@ static void count_anew(const struct call *call)
 {
 	struct account *account = account_of_call(call);
 
-	if (account) {
+	if (account && account_room(account).limit != SEGMENT_MEMORY_OFF) {
 		pools_settle_all(account, false);
 		overhead_look(account, false);
 	}

@@ -62,12 +62,28 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 		ledger = segment_ledger(segment);
 		slot = 0;
 	}
+	const struct ledger_gpu *gpu = ledger_look(ledger, pci);
+
 	return (struct segment_memory_use){
 		.limit = shown(min_u64(limits.own, limits.together)),
-		.used = bytes_of_slot(ledger_look(ledger, pci), slot),
+		.used = bytes_of_slot(gpu, slot),
 		.together = bytes_of_all(ledger, pci, is_shared ? segment->group.file : -1),
+		.is_on_gpu = gpu != NULL,
 		.has_gap = atomic_load(&segment->memory->memory_gap) != 0,
 	};
+}
+
+void segment_ask_memory_use(struct pci_address pci, const struct segment_memory_user *users, unsigned int count)
+{
+	struct topology_user told[TOPOLOGY_USERS_MAX];
+	uint64_t free_bytes;
+
+	for (unsigned int i = 0; i < count; i++)
+		told[i] = (struct topology_user){.pid = users[i].pid};
+	bool is_answered = topology_read_memory(pci, told, count, &free_bytes);
+
+	for (unsigned int i = 0; i < count && is_answered; i++)
+		users[i].use->used = max_u64(users[i].use->used, told[i].bytes);
 }
 
 void segment_set_memory_gap(const struct segment *segment)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "gpu/topology/topology.h"
 #include "segment.h"
 
 /* In bytes of each GPU; SEGMENT_MEMORY_OFF: none. */
@@ -21,7 +22,8 @@ bool segment_read_memory_limits(const struct segment *segment, struct segment_me
  * process, which may be hostile, and the members can write all these numbers. */
 struct segment_memory_use {
 	uint64_t limit, used, together;
-	bool has_gap; /* memory from before the library came is not counted */
+	bool is_on_gpu; /* the process, or a member of the ledger, has had memory of the GPU */
+	bool has_gap;   /* memory from before the library came is not counted */
 };
 #define SEGMENT_MEMORY_GAP \
 	"what it had allocated before it was attached to is not counted: the kernel driver does not tell"
@@ -30,6 +32,14 @@ struct segment_memory_use {
 void segment_set_memory_gap(const struct segment *segment);
 
 struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci);
+
+/* Raises each `used` to the kernel driver's count of the process, if the kernel driver tells: a process without a limit
+ * leaves out the driver's own memory (memory/kinds.h). One question, for up to TOPOLOGY_USERS_MAX processes. */
+struct segment_memory_user {
+	pid_t pid;
+	struct segment_memory_use *use;
+};
+void segment_ask_memory_use(struct pci_address pci, const struct segment_memory_user *users, unsigned int count);
 
 /* The same of a group; `used` is 0. */
 struct segment_memory_use segment_read_memory_use_of_group(const struct group *group, struct pci_address pci);
