@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # --memory: a limit of GPU memory, with MPS and without: at the start, live, of groups, and as programs see it
-# needs: tests/programs/memory tests/gpu/memory
+# needs: tests/programs/memory tests/gpu/memory bench/calls.so
 # takes: long
 
 load helpers
@@ -82,6 +82,15 @@ play() { # options and SET -- steps
 # The command, and the simulator's kernel driver: 444 MiB for each process but the command.
 telling() { # WORD...
 	SIM_FAULTS=tells-memory LD_PRELOAD=$BUILD/sim/libcuda.so.1 nvtaskset "$@"
+}
+
+@test "a program's start asks the kernel driver about memory only with a limit" {
+	! is_sanitized || skip "a sanitizer's run-time library must come first"
+	calls=(env SIM_FAULTS=tells-memory LD_PRELOAD="$BUILD/bench/calls.so" BENCH_CALLS="$WORK/calls")
+	"${calls[@]}" "$BUILD/nvtaskset" --mps off -t 0-7 "$BUILD/tests/programs/play" allocate 10
+	not grep '^play,open' "$WORK/calls"
+	"${calls[@]}" "$BUILD/nvtaskset" --mps off --memory 1G -t 0-7 "$BUILD/tests/programs/play" allocate 10
+	grep -q '^play,open nvidiactl,2,' "$WORK/calls" # before and after the context is made
 }
 
 @test "without a limit, -l, top, JSON, metrics and the API ask the kernel driver, which knows the driver's own memory" {
