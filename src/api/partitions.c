@@ -234,8 +234,7 @@ int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned i
 	const struct editor *editor = &partition->editor;
 	struct segment_memory_use use = segment_read_memory_use(&editor->segment, model->pci);
 
-	if (use.is_on_gpu)
-		segment_ask_memory_use(model->pci, &(struct segment_memory_user){editor->pid, &use}, 1);
+	segment_ask_memory_use(model->pci, &(struct segment_memory_user){editor->pid, &use}, 1);
 	return api_fill_memory(memory, &use, inside_error(error));
 }
 

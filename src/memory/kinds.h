@@ -112,7 +112,7 @@ void graph_allocations_after_fork(void);
  * Any thread.
  */
 
-/* A call that may make a context on the GPU begins, and has succeeded, on the same thread. */
+/* With a limit: a call that may make a context on the GPU begins, and has succeeded, on the same thread. */
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
 

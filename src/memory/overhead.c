@@ -116,16 +116,11 @@ static uint64_t last_look(struct account *account)
 	return time;
 }
 
-static bool is_limited(struct account *account)
-{
-	return account_room(account).limit != SEGMENT_MEMORY_OFF;
-}
-
 void overhead_context_begins(struct account *account)
 {
 	struct moment moment;
 
-	before.is_first = last_look(account) == 0 && is_limited(account);
+	before.is_first = last_look(account) == 0;
 	before.free = before.is_first && ask_kernel(account, &moment) ? moment.free : 0;
 }
 
@@ -162,7 +157,7 @@ bool overhead_look(struct account *account, bool now)
 
 void overhead_reservation_begins(struct account *account, bool is_managed)
 {
-	if (last_look(account) == 0 && (is_managed || is_limited(account)))
+	if (last_look(account) == 0 && (is_managed || account_room(account).limit != SEGMENT_MEMORY_OFF))
 		overhead_look(account, true);
 }
 

@@ -205,8 +205,6 @@ static void reserve(bool is_managed, unsigned int expected_questions, int64_t ex
 TEST_WITH(set_up, NULL, nothing_is_asked_without_a_limit)
 {
 	limit = SEGMENT_MEMORY_OFF;
-	make_context(9000 * MIB, 8600 * MIB, 500 * MIB);
-	assert_each(questions, 0, account.bytes, 0);
 	reserve(false, 0, 0);
 	account_change(&account, 100 * MIB);
 	told = 600 * MIB;
@@ -219,9 +217,7 @@ TEST_WITH(set_up, NULL, nothing_is_asked_without_a_limit)
 
 TEST_WITH(set_up, NULL, a_limit_comes_later_and_the_kernel_driver_does_not_tell)
 {
-	limit = SEGMENT_MEMORY_OFF;
-	make_context(9000 * MIB, 8600 * MIB, 0);
-	limit = 800 * MIB;
+	told = 0;
 	is_quiet = false;
 	reserve(false, 0, 0);
 	is_quiet = true;
@@ -233,7 +229,7 @@ TEST_WITH(set_up, NULL, a_limit_comes_later_and_the_kernel_driver_does_not_tell)
 TEST_WITH(set_up, NULL, managed_memory_without_a_limit)
 {
 	limit = SEGMENT_MEMORY_OFF;
-	make_context(9000 * MIB, 8600 * MIB, 500 * MIB);
+	told = 500 * MIB;
 	reserve(true, 1, 500 * MIB);
 	reserve(true, 0, 500 * MIB);
 }

@@ -62,13 +62,10 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 		ledger = segment_ledger(segment);
 		slot = 0;
 	}
-	const struct ledger_gpu *gpu = ledger_look(ledger, pci);
-
 	return (struct segment_memory_use){
 		.limit = shown(min_u64(limits.own, limits.together)),
-		.used = bytes_of_slot(gpu, slot),
+		.used = bytes_of_slot(ledger_look(ledger, pci), slot),
 		.together = bytes_of_all(ledger, pci, is_shared ? segment->group.file : -1),
-		.is_on_gpu = gpu != NULL,
 		.has_gap = atomic_load(&segment->memory->memory_gap) != 0,
 	};
 }

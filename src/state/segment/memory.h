@@ -22,8 +22,7 @@ bool segment_read_memory_limits(const struct segment *segment, struct segment_me
  * process, which may be hostile, and the members can write all these numbers. */
 struct segment_memory_use {
 	uint64_t limit, used, together;
-	bool is_on_gpu; /* the process, or a member of the ledger, has had memory of the GPU */
-	bool has_gap;   /* memory from before the library came is not counted */
+	bool has_gap; /* memory from before the library came is not counted */
 };
 #define SEGMENT_MEMORY_GAP \
 	"what it had allocated before it was attached to is not counted: the kernel driver does not tell"

@@ -79,7 +79,7 @@ static struct segment_memory_use memory_of_process(const struct editor *editor, 
 {
 	struct segment_memory_use use = segment_read_memory_use(&editor->segment, pci);
 
-	if (use.limit > 0 && use.is_on_gpu)
+	if (use.limit > 0)
 		segment_ask_memory_use(pci, &(struct segment_memory_user){editor->pid, &use}, 1);
 	return use;
 }

@@ -73,7 +73,7 @@ static void add_memory(struct process *process, const struct segment *segment, s
 		struct process_memory *memory = &process->memory[process->memory_count++];
 
 		*memory = (struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
-		memory->is_to_ask = process->is_at_work && memory->use.is_on_gpu;
+		memory->is_to_ask = process->is_at_work;
 	}
 }
 
