@@ -413,7 +413,8 @@ struct nvtaskset_memory {
 	uint64_t together; /* bytes in use by all processes that share the limit */
 };
 
-/* Read the limit and the use. Hostile processes can write the numbers. */
+/* Read the limit and the use. Hostile processes can write the numbers. nvtaskset_partition_memory also asks NVIDIA's
+ * kernel driver, which takes some milliseconds, and counts all memory of a process without a limit. */
 int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_memory *memory,
                                struct nvtaskset_error *error);
 int nvtaskset_group_memory(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_memory *memory,

@@ -231,8 +231,10 @@ int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned i
 
 	if (!model || editor_follow(&partition->editor, inside_error(error)) < 0)
 		return -1;
-	struct segment_memory_use use = segment_read_memory_use(&partition->editor.segment, model->pci);
+	const struct editor *editor = &partition->editor;
+	struct segment_memory_use use = segment_read_memory_use(&editor->segment, model->pci);
 
+	segment_ask_memory_use(model->pci, &(struct segment_memory_user){editor->pid, &use}, 1);
 	return api_fill_memory(memory, &use, inside_error(error));
 }
 

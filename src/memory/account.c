@@ -121,6 +121,15 @@ void accounts_use(const struct segment *wanted)
 	limits_number = 0;
 }
 
+bool accounts_are_limited(void)
+{
+	struct segment_memory_limits now;
+	uint64_t number;
+
+	return segment_read_memory_limits(&segment, &now, &number) &&
+	       (now.own != SEGMENT_MEMORY_OFF || now.together != SEGMENT_MEMORY_OFF);
+}
+
 /* The file's lock is the parent's for as long as any process has the file open. */
 void accounts_after_fork(void)
 {

@@ -21,6 +21,9 @@ struct account;
 void accounts_use(const struct segment *segment);
 void accounts_after_fork(void);
 
+/* Whether there is a limit now. Opens no ledger. */
+bool accounts_are_limited(void);
+
 /* NULL if the GPU cannot be told, or there are too many. */
 struct account *account_of_context(CUcontext context);
 struct account *account_of_device(CUdevice device);

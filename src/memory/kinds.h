@@ -102,16 +102,22 @@ void graph_allocations_after_fork(void);
  * The driver's own part of a process's memory on a GPU: contexts, modules, local memory, alignment. By the kernel
  * driver's count of the process, less all memory counted otherwise. The kernel driver counts managed memory only once
  * a kernel has touched the memory: while a process has managed memory, the driver's own part changes by as little as
- * the count allows. Where the kernel driver does not tell, as of clients of MPS: by how much less memory was free after
- * the process's first context on the GPU than before. An allocation by another process at the same moment is taken for
- * the context's.
+ * the count allows. Where the kernel driver does not tell: by how much less memory was free after the process's first
+ * context on the GPU than before. An allocation by another process at the same moment is taken for the context's.
+ *
+ * Each question takes the program's time (hardware.md, "Memory"). Without a limit nothing is asked, and the driver's
+ * own part stays out of the books: viewers ask the kernel driver themselves (segment_ask_memory_use). Only the first
+ * managed allocation asks, since the kernel driver's count may leave managed memory out.
  *
  * Any thread.
  */
 
-/* A call that may make a context on the GPU begins, and has succeeded, on the same thread. */
+/* With a limit: a call that may make a context on the GPU begins, and has succeeded, on the same thread. */
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
+
+/* Memory is about to be reserved: the first time with a limit, or of managed memory, counts what is there already. */
+void overhead_reservation_begins(struct account *account, bool is_managed);
 
 /* Counts anew; asks the kernel driver, at most twice a second, or now. False if the kernel driver was asked and did not
  * tell. */

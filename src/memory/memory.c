@@ -88,6 +88,8 @@ static bool try_to_reserve(struct account *account, const void *pool, uint64_t b
 static void reserve(const struct call *call, struct account *account, const void *pool, uint64_t bytes)
 {
 	struct call_memory *memory = &call->frame->memory;
+
+	overhead_reservation_begins(account, call->id == CALL_ALLOC_MANAGED);
 	bool is_reserved = try_to_reserve(account, pool, bytes);
 
 	if (!is_reserved) {
@@ -309,7 +311,8 @@ static void retained(const struct call *call)
 
 static void context_begins(const struct call *call)
 {
-	struct account *account = account_of_device(calls_device_of_context(call));
+	struct account *account =
+		accounts_are_limited() ? account_of_device(calls_device_of_context(call)) : NULL;
 
 	if (account)
 		overhead_context_begins(account);
@@ -324,7 +327,7 @@ static void context_made(const struct call *call)
 
 static void count_anew(const struct call *call)
 {
-	struct account *account = account_of_call(call);
+	struct account *account = accounts_are_limited() ? account_of_call(call) : NULL;
 
 	if (account) {
 		pools_settle_all(account, false);
@@ -343,7 +346,7 @@ static void lower(size_t *number, uint64_t most)
 static void say_total(const struct call *call)
 {
 	const struct call_total_memory *asked = (const struct call_total_memory *)call->arguments;
-	struct account *account = account_of_device(asked->device);
+	struct account *account = accounts_are_limited() ? account_of_device(asked->device) : NULL;
 
 	if (account)
 		lower(asked->bytes, account_room(account).limit);
@@ -352,9 +355,9 @@ static void say_total(const struct call *call)
 static void say_free(const struct call *call)
 {
 	const struct call_memory_info *asked = (const struct call_memory_info *)call->arguments;
-	struct account *account = account_of_call(call);
+	struct account *account = accounts_are_limited() ? account_of_call(call) : NULL;
 
-	if (!account || account_room(account).limit == SEGMENT_MEMORY_OFF)
+	if (!account)
 		return;
 	account_reclaim();
 	pools_settle_all(account, false);

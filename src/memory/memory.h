@@ -13,8 +13,8 @@
  *   mapped.c             cuMemCreate: until the last handle and the last mapping is gone
  *   pools.c              pools and graphs: all that the driver holds for them
  *   graph_allocations.c  how much a graph's nodes allocate: the launch is refused
- *   overhead.c           the driver's own: contexts, modules, local memory; not while a thread allocates
- *                        (calls_in_progress.h)
+ *   overhead.c           with a limit, the driver's own: contexts, modules, local memory; not while a thread
+ *                        allocates (calls_in_progress.h)
  * Allocations of 2 MiB and more are counted in whole pages of 2 MiB, smaller ones in units of 512 bytes, as by the
  * driver. Imports count for the process that allocated. Before a call is refused, dead members' memory is given back,
  * and pools give up unused memory.

@@ -27,7 +27,8 @@ static struct overhead overheads[LEDGER_GPUS];
 struct moment {
 	uint64_t others;  /* bytes that are counted otherwise */
 	uint64_t managed; /* part of the others; the kernel driver may count all of the part, or nothing */
-	struct topology_memory memory;
+	uint64_t all;     /* of the process; 0: the kernel driver does not tell */
+	uint64_t free;
 };
 
 /* Before the thread makes a context. */
@@ -64,9 +65,14 @@ static uint64_t others_of(struct account *account)
 /* False if the kernel driver does not answer. */
 static bool ask_kernel(struct account *account, struct moment *moment)
 {
+	struct topology_user own = {.pid = getpid()};
+
 	moment->others = others_of(account);
 	moment->managed = holdings_managed(account);
-	return topology_read_memory(account_pci(account), getpid(), &moment->memory);
+	bool is_answered = topology_read_memory(account_pci(account), &own, 1, &moment->free);
+
+	moment->all = own.bytes;
+	return is_answered;
 }
 
 /* From now on, the driver's own bytes are as few more or less as lie between both. */
@@ -87,14 +93,13 @@ static void count_between(struct account *account, uint64_t least, uint64_t most
 
 static void count_by_kernel(struct account *account, const struct moment *moment)
 {
-	uint64_t all = moment->memory.of_process;
-
-	count_between(account, rest_u64(all, moment->others), rest_u64(all, moment->others - moment->managed));
+	count_between(account, rest_u64(moment->all, moment->others),
+	              rest_u64(moment->all, moment->others - moment->managed));
 }
 
 static void count_by_difference(struct account *account, const struct moment *moment)
 {
-	uint64_t less = rest_u64(before.free, moment->memory.free);
+	uint64_t less = rest_u64(before.free, moment->free);
 	uint64_t bytes = less <= CONTEXT_MOST ? less : 0;
 
 	count_between(account, bytes, bytes);
@@ -116,7 +121,7 @@ void overhead_context_begins(struct account *account)
 	struct moment moment;
 
 	before.is_first = last_look(account) == 0;
-	before.free = before.is_first && ask_kernel(account, &moment) ? moment.memory.free : 0;
+	before.free = before.is_first && ask_kernel(account, &moment) ? moment.free : 0;
 }
 
 void overhead_context_made(struct account *account)
@@ -127,7 +132,7 @@ void overhead_context_made(struct account *account)
 
 	if (!before.is_first || !ask_kernel(account, &moment))
 		return;
-	if (moment.memory.of_process == 0)
+	if (moment.all == 0)
 		count_by_difference(account, &moment);
 	else if (was_quiet && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, &moment);
@@ -141,11 +146,19 @@ bool overhead_look(struct account *account, bool now)
 	uint64_t number, then, last = now ? 0 : last_look(account);
 	bool is_due = now || (last != UINT64_MAX && process_clock_ns() - last >= BETWEEN_LOOKS_NS);
 	bool asks = is_due && memory_is_quiet(&number);
-	bool is_told = asks && ask_kernel(account, &moment) && moment.memory.of_process > 0;
+	bool is_told = asks && ask_kernel(account, &moment) && moment.all > 0;
 
 	if (is_told && memory_is_quiet(&then) && then == number)
 		count_by_kernel(account, &moment);
+	else if (asks && !is_told)
+		count_between(account, 0, UINT64_MAX); /* as before; the account has been looked at */
 	return is_told || !asks;
+}
+
+void overhead_reservation_begins(struct account *account, bool is_managed)
+{
+	if (last_look(account) == 0 && (is_managed || account_room(account).limit != SEGMENT_MEMORY_OFF))
+		overhead_look(account, true);
 }
 
 void overhead_after_fork(void)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # --memory: a limit of GPU memory, with MPS and without: at the start, live, of groups, and as programs see it
-# needs: tests/programs/memory tests/gpu/memory
+# needs: tests/programs/memory tests/gpu/memory bench/calls.so
 # takes: long
 
 load helpers
@@ -77,6 +77,47 @@ play() { # options and SET -- steps
 	go_on
 	waits 2
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 2 ]
+}
+
+# The command, and the simulator's kernel driver: 444 MiB for each process but the command.
+telling() { # WORD...
+	SIM_FAULTS=tells-memory LD_PRELOAD=$BUILD/sim/libcuda.so.1 nvtaskset "$@"
+}
+
+@test "a program's start asks the kernel driver about memory only with a limit" {
+	! is_sanitized || skip "a sanitizer's run-time library must come first"
+	calls=(env SIM_FAULTS=tells-memory LD_PRELOAD="$BUILD/bench/calls.so" BENCH_CALLS="$WORK/calls")
+	"${calls[@]}" "$BUILD/nvtaskset" --mps off -t 0-7 "$BUILD/tests/programs/play" allocate 10
+	not grep '^play,open' "$WORK/calls"
+	"${calls[@]}" "$BUILD/nvtaskset" --mps off --memory 1G -t 0-7 "$BUILD/tests/programs/play" allocate 10
+	grep -q '^play,open nvidiactl,2,' "$WORK/calls" # before and after the context is made
+}
+
+@test "without a limit, -l, top, JSON, metrics and the API ask the kernel driver, which knows the driver's own memory" {
+	! is_sanitized || skip "a sanitizer's run-time library must come first"
+	start_playing -t 0-7 -- allocate 300 wait
+	[[ "$(nvtaskset -l)" =~ \ 300M\ .*play ]]
+	[[ "$(telling -l)" =~ \ 444M\ .*play ]]
+	[[ "$(telling top --once -d 0.1)" =~ \ 444M\ .*play ]]
+	[ "$(telling -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .kernels[].memory_bytes")" = 465567744 ]
+	telling metrics | grep -q "^nvtaskset_memory_bytes{.*pid=\"$PROGRAM\".*} 465567744$"
+	read='import sys, nvtaskset; print(nvtaskset.Partition(int(sys.argv[1])).memory().used >> 20)'
+	[ "$(SIM_FAULTS=tells-memory LD_PRELOAD=$BUILD/sim/libcuda.so.1 NVTASKSET_LIBRARY=$BUILD/api/libnvtaskset.so.0 \
+		PYTHONPATH=$ROOT/tools/python python3 -c "$read" "$PROGRAM")" = 444 ]
+	run -0 telling -p --memory 512M "$PROGRAM"
+	[ "${lines[1]}" = "pid $PROGRAM's new memory: 512M: 444M in use" ]
+}
+
+@test "given to a program that had none: from the next allocation on, the driver's own memory counts as well" {
+	export SIM_FAULTS=tells-memory # beside the program's own, a context has 64 MiB
+	start_playing -t 0-7 -- allocate 300 wait allocate 100 wait allocate 80 wait
+	nvtaskset -p --memory 450M "$PROGRAM"
+	go_on
+	waits 2
+	go_on
+	waits 3
+	[ "$(grep -v waiting "$WORK/output" | xargs)" = "0 2 0" ]
+	[ "$(current memory)" = "450M: 444M in use" ]
 }
 
 # --- together -----------------------------------------------------------------------------------------------------------

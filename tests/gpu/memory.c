@@ -248,6 +248,22 @@ static void make_pool(void)
 	gpu_check(cuMemPoolCreate(&pool, &what));
 }
 
+/* Comes first: nothing has asked for the context's bytes yet, more than four chunks. */
+TEST_WITH(NULL, tear_down, the_first_limit_counts_the_context)
+{
+	struct topology_user own = {.pid = getpid()};
+	uint64_t made, more, free_bytes;
+
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	if (!topology_read_memory(gpu.topology->pci, &own, 1, &free_bytes) || own.bytes == 0)
+		gpu_skip("the kernel driver does not tell how much memory a process has");
+	gpu_check(make_plain(&made));
+	limit_to_bytes(4 * CHUNK);
+	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
+	gpu_check(end_address(made));
+}
+
 /* The fifth is refused; after a free, there is room again. */
 TEST_WITH(set_up, tear_down, each_way_is_refused)
 {

@@ -67,6 +67,18 @@ in_use() { # PID: MiB, as nvtaskset counts
 		jq "[.processes[] | select(.pid == $1) | .kernels[].memory_bytes] | (add // 0) / 1048576 | floor"
 }
 
+is_kernel_drivers() { # what PID
+	local seen
+	nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader 2>&1 | sed 's/^/#   nvidia-smi: /'
+	seen=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits 2>/dev/null |
+		sed -n "s/^$2, //p")
+	if [[ "$seen" =~ ^[0-9]+$ ]]; then
+		ok "$1: our number is the kernel driver's" within "$(in_use "$2")" "$seen" 64 2
+	else
+		echo "#   $1: nvidia-smi does not tell; ours is $(in_use "$2") MiB"
+	fi
+}
+
 exec 2>&1
 trap finish EXIT
 nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used --format=csv,noheader 2>&1 | sed 's/^/# /'
@@ -96,15 +108,13 @@ for mode in off auto; do
 	kill -USR1 $pid
 	until [ "$(grep -c waiting "$work/live")" = 2 ] || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
 	is "$mode: after a change they are" 0 "$(sed -n '/^[0-9]/p' "$work/live" | tail -n 1 | cut -c 1)"
-	# --- the numbers
-	nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader 2>&1 | sed 's/^/#   nvidia-smi: /'
-	seen=$(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits 2>/dev/null |
-		sed -n "s/^$pid, //p")
-	if [[ "$seen" =~ ^[0-9]+$ ]]; then
-		ok "$mode: our number is the kernel driver's" within "$(in_use $pid)" "$seen" 64 2
-	else
-		echo "#   $mode: nvidia-smi does not tell; ours is $(in_use $pid) MiB"
-	fi
+	is_kernel_drivers "$mode, with a limit" $pid
+	kill $pid
+	wait $pid
+	nvtaskset --mps $mode all "$play" allocate 1024 wait >"$work/unlimited" 2>&1 &
+	pid=$!
+	wait_for waiting "$work/unlimited"
+	is_kernel_drivers "$mode, without a limit" $pid
 	kill $pid
 	wait $pid
 done

@@ -124,7 +124,7 @@ static CUresult check(CUdevice device)
 	return result;
 }
 
-CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+HOOKED_3(cuCtxCreate_v2, CUcontext *, context, unsigned int, flags, CUdevice, device)
 {
 	CUresult result = check(device);
 
@@ -177,7 +177,7 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+HOOKED_2(cuDevicePrimaryCtxRetain, CUcontext *, context, CUdevice, device)
 {
 	CUresult result = check(device);
 	bool is_new = false;

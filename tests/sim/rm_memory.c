@@ -1,5 +1,6 @@
 /* The kernel driver's answers about memory, by way of /dev/nvidiactl: how much memory of a GPU is free, and how much
- * the process has. Managed memory counts once a kernel or a copy has touched the memory, as on an H200. */
+ * the process has. Managed memory counts once a kernel or a copy has touched the memory, as on an H200. Other processes
+ * have their own simulators: each is told to have the same. */
 #include "rm.h"
 
 #include "context.h"
@@ -16,14 +17,17 @@
 
 #define CLIENTS 64
 #define FIRST_CLIENT 0xc2000000u
+#define MEMORY_OF_OTHERS ((uint64_t)444 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1; /* each client gets a duplicate */
 static uint32_t clients;
 static CUdevice devices[CLIENTS]; /* of each client, the newest */
 
+/* A viewer, with the library preloaded, has not begun to use CUDA. */
 int rm_memory_open(void)
 {
+	cuInit(0);
 	pthread_mutex_lock(&lock);
 	if (file < 0)
 		file = rm_open_file();
@@ -82,10 +86,12 @@ static void say_free(const struct memory_numbers *numbers, CUdevice device)
 
 static void say_use(struct process_info *info, CUdevice device)
 {
-	bool is_known = (pid_t)info->list[0].pid == getpid();
+	for (uint32_t i = 0; i < info->count; i++) {
+		bool is_own = (pid_t)info->list[i].pid == getpid();
 
-	info->list[0].status = STATUS_OK;
-	info->list[0].own = is_known ? device_memory_held(device) - memory_untouched(device) : 0;
+		info->list[i].status = STATUS_OK;
+		info->list[i].own = is_own ? device_memory_held(device) - memory_untouched(device) : MEMORY_OF_OTHERS;
+	}
 }
 
 static uint32_t answer(const struct rm_control *call)

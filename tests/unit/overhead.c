@@ -15,18 +15,26 @@ struct account {
 	int64_t bytes;
 };
 
-static struct topology_memory told;
+static uint64_t told, told_free;
 static bool is_told;
+static uint64_t limit;
 static int64_t managed;
 static unsigned int questions;
 
-bool fake_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
+bool fake_read_memory(struct pci_address pci, struct topology_user *users, unsigned int count, uint64_t *free_bytes)
 {
-	assert_int_equal(pid, getpid());
+	assert_each(users->pid, getpid(), count, 1);
 	assert_int_equal(pci.bus, 7);
-	*memory = told;
+	users->bytes = told;
+	*free_bytes = told_free;
 	questions++;
 	return is_told;
+}
+
+struct account_room account_room(struct account *account)
+{
+	(void)account;
+	return (struct account_room){.limit = limit};
 }
 
 struct pci_address account_pci(const struct account *account)
@@ -69,6 +77,7 @@ FIXTURE(set_up)
 	overhead_after_fork();
 	account.bytes = 0;
 	is_told = is_quiet = true;
+	limit = (uint64_t)(1000000 * MIB);
 	one_ends_meanwhile = false;
 	questions = 0;
 	managed = reserved_afterwards = 0;
@@ -76,9 +85,11 @@ FIXTURE(set_up)
 
 static void make_context(uint64_t free_first, uint64_t free_then, uint64_t of_process)
 {
-	told = (struct topology_memory){.free = free_first};
+	told = 0;
+	told_free = free_first;
 	overhead_context_begins(&account);
-	told = (struct topology_memory){.free = free_then, .of_process = of_process};
+	told = of_process;
+	told_free = free_then;
 	overhead_context_made(&account);
 }
 
@@ -86,14 +97,14 @@ TEST_WITH(set_up, NULL, the_kernel_driver_tells)
 {
 	make_context(9000 * MIB, 1000 * MIB, 500 * MIB);
 	assert_int_equal(account.bytes, 500 * MIB);
-	assert_int_equal(questions, 2); /* each takes a ms of the start */
+	assert_int_equal(questions, 2);
 	/* Memory counted otherwise is no overhead. */
 	account_change(&account, 100 * MIB);
-	told.of_process = 650 * MIB;
+	told = 650 * MIB;
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 650 * MIB);
 	account_change(&account, -100 * MIB);
-	told.of_process = 540 * MIB;
+	told = 540 * MIB;
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, 540 * MIB);
 	/* More is counted than the kernel driver sees: the count stays. */
@@ -154,7 +165,7 @@ TEST_WITH(set_up, NULL, a_call_begins_afterwards)
 
 static void look_at(int64_t of_process, int64_t expected)
 {
-	told.of_process = (uint64_t)of_process;
+	told = (uint64_t)of_process;
 	assert_true(overhead_look(&account, true));
 	assert_int_equal(account.bytes, expected);
 }
@@ -181,6 +192,46 @@ TEST_WITH(set_up, NULL, not_more_often_than_needed)
 	for (int i = 0; i < 100; i++)
 		assert_true(overhead_look(&account, false));
 	assert_in_range(questions, 0, 2);
+}
+
+static void reserve(bool is_managed, unsigned int expected_questions, int64_t expected_bytes)
+{
+	questions = 0;
+	overhead_reservation_begins(&account, is_managed);
+	assert_each(questions, expected_questions, account.bytes, expected_bytes);
+}
+
+/* Each question would be a part of the program's start. */
+TEST_WITH(set_up, NULL, nothing_is_asked_without_a_limit)
+{
+	limit = SEGMENT_MEMORY_OFF;
+	reserve(false, 0, 0);
+	account_change(&account, 100 * MIB);
+	told = 600 * MIB;
+	limit = 800 * MIB;
+	reserve(false, 1, 600 * MIB); /* given live: the context counts from the next allocation on */
+	reserve(false, 0, 600 * MIB);
+	make_context(8600 * MIB, 8000 * MIB, 600 * MIB);
+	assert_int_equal(questions, 0);
+}
+
+TEST_WITH(set_up, NULL, a_limit_comes_later_and_the_kernel_driver_does_not_tell)
+{
+	told = 0;
+	is_quiet = false;
+	reserve(false, 0, 0);
+	is_quiet = true;
+	reserve(false, 1, 0);
+	reserve(false, 0, 0);
+}
+
+/* The kernel driver's count leaves untouched managed memory out. */
+TEST_WITH(set_up, NULL, managed_memory_without_a_limit)
+{
+	limit = SEGMENT_MEMORY_OFF;
+	told = 500 * MIB;
+	reserve(true, 1, 500 * MIB);
+	reserve(true, 0, 500 * MIB);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -267,12 +267,16 @@ static void write_text(unsigned char *answer, const char *text, size_t size)
 static void write_memory(unsigned char *answer)
 {
 	const uint64_t bytes[3] = {OWN_BYTES, SHARED_BYTES, 1 << 30};
-	bool is_known = get32(answer + 8) == fake.pid;
+	unsigned char *of = answer + 8;
 
-	assert_each(get32(answer), 1, get32(answer + 12), 0);
-	put32(answer + 16, is_known ? fake.pid_status : 0);
-	if (is_known)
-		memcpy(answer + 24, bytes, sizeof bytes);
+	for (uint32_t count = get32(answer); count > 0; count--, of += 72) {
+		bool is_known = get32(of) == fake.pid;
+
+		assert_int_equal(get32(of + 4), 0);
+		put32(of + 8, is_known ? fake.pid_status : 0);
+		if (is_known)
+			memcpy(of + 16, bytes, sizeof bytes);
+	}
 }
 
 static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsigned char *answer)
@@ -431,54 +435,60 @@ static void assert_loads_second_alone(void)
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-static bool read_memory(unsigned int gpu, struct topology_memory *memory)
+static struct topology_user users[TOPOLOGY_USERS_MAX];
+static struct topology_user *const last_user = &users[TOPOLOGY_USERS_MAX - 1];
+static uint64_t free_bytes;
+
+static bool read_memory(unsigned int gpu)
 {
 	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};
-	bool is_known = rm_read_memory(&system, gpu_at(gpu)->pci, 4711, memory);
+
+	for (int i = 0; i < TOPOLOGY_USERS_MAX; i++)
+		users[i] = (struct topology_user){.pid = 4711 + i, .bytes = 1};
+	bool is_known = rm_read_memory(&system, gpu_at(gpu)->pci, users, TOPOLOGY_USERS_MAX, &free_bytes);
 
 	for (int file = 0; file < FILES_MAX; file++)
 		assert_int_equal(files[file], CLOSED);
 	return is_known;
 }
 
-TEST(memory_of_a_process)
+TEST(memory_of_processes)
 {
-	struct topology_memory memory;
-
 	prepare("h200-x2");
 	fake.pid = 4711;
 	fake.is_in_use[1] = true;
-	assert_false(read_memory(0, &memory)); /* no user of the GPU */
-	assert_true(read_memory(1, &memory));
-	assert_each(memory.free, (uint64_t)FREE_KIB << 10, memory.of_process, OWN_BYTES + SHARED_BYTES);
+	assert_false(read_memory(0)); /* no user of the GPU */
+	assert_true(read_memory(1));
+	assert_each(free_bytes, (uint64_t)FREE_KIB << 10, users[0].bytes, OWN_BYTES + SHARED_BYTES);
+	assert_each(users[1].bytes, 0, last_user->bytes, 0);
 	assert_int_equal(devices_opened, 0);
+	fake.pid = (uint32_t)last_user->pid;
+	assert_true(read_memory(1));
+	assert_each(users[0].bytes, 0, last_user->bytes, OWN_BYTES + SHARED_BYTES);
 	fake.pid_status = NOT_SUPPORTED;
-	assert_true(read_memory(1, &memory));
-	assert_int_equal(memory.of_process, 0);
-	fake.pid = 12;
-	assert_true(read_memory(1, &memory));
-	assert_int_equal(memory.of_process, 0);
+	assert_true(read_memory(1));
+	assert_int_equal(last_user->bytes, 0);
 }
 
 TEST(memory_that_is_not_told)
 {
 	static const unsigned int refused[] = {FB_INFO, CLASS_SUBDEVICE, PCI_INFO, ATTACHED_IDS, CLASS_CLIENT};
-	struct topology_memory memory;
 
 	for (size_t i = 0; i < COUNT_OF(refused); i++) {
 		ROW("%#x", refused[i]);
 		prepare(H200);
 		fake.is_in_use[0] = true;
 		fake.refused = refused[i];
-		assert_false(read_memory(0, &memory));
+		assert_false(read_memory(0));
 		fake.status = NOT_PERMITTED;
-		assert_false(read_memory(0, &memory));
+		assert_false(read_memory(0));
 	}
 	prepare(H200);
 	fake.is_in_use[0] = true;
 	fake.refused = PID_INFO;
-	assert_true(read_memory(0, &memory));
-	assert_int_equal(memory.of_process, 0);
+	fake.pid = 4711;
+	assert_true(read_memory(0));
+	assert_int_equal(users[0].bytes, 0);
 }
 
 TEST(each_size_of_record)

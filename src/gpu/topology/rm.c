@@ -422,23 +422,25 @@ static bool find_gpu(const struct rm *rm, struct pci_address wanted, struct id_i
 	return found;
 }
 
-static uint64_t memory_of_process(const struct rm *rm, pid_t pid)
+static void read_users(const struct rm *rm, struct topology_user *users, unsigned int count)
 {
 	struct process_info *info = calloc(1, sizeof *info); /* too large for small stacks */
-	uint64_t bytes = 0;
 
-	if (info) {
-		info->count = 1;
-		info->list[0].pid = (uint32_t)pid;
-		if (rm_control(rm, rm->subdevice, PROCESS_INFO, info, sizeof *info) == STATUS_OK &&
-		    info->list[0].status == STATUS_OK)
-			bytes = info->list[0].own + info->list[0].shared;
+	for (unsigned int i = 0; i < count && info; i++)
+		info->list[info->count++].pid = (uint32_t)users[i].pid;
+	bool is_told =
+		info && rm_control(rm, rm->subdevice, PROCESS_INFO, info, sizeof *info) == STATUS_OK;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct process_entry *entry = is_told ? &info->list[i] : NULL;
+
+		users[i].bytes = entry && entry->status == STATUS_OK ? entry->own + entry->shared : 0;
 	}
 	free(info);
-	return bytes;
 }
 
-bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory)
+bool rm_read_memory(const struct rm_system *system, struct pci_address pci, struct topology_user *users,
+                    unsigned int count, uint64_t *free_bytes)
 {
 	struct info_entry entry = {.index = MEMORY_NUMBERS_FREE};
 	struct memory_numbers info = {.count = 1, .list = (uintptr_t)&entry};
@@ -450,8 +452,9 @@ bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_
 	bool is_known = find_gpu(&rm, pci, &numbers) && make_objects(&rm, &numbers, NULL) == 0 &&
 	                rm_control(&rm, rm.subdevice, MEMORY_NUMBERS, &info, sizeof info) == STATUS_OK;
 
-	memory->free = (uint64_t)entry.value << 10;
-	memory->of_process = is_known ? memory_of_process(&rm, pid) : 0;
+	*free_bytes = (uint64_t)entry.value << 10;
+	if (is_known)
+		read_users(&rm, users, count);
 	rm_disconnect(&rm);
 	return is_known;
 }
@@ -476,7 +479,8 @@ int topology_load_rm(const struct topology_wanted *wanted, struct topology_list 
 	return rm_load(&here, wanted, list, error);
 }
 
-bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory)
+bool topology_read_memory(struct pci_address pci, struct topology_user *users, unsigned int count,
+                          uint64_t *free_bytes)
 {
-	return rm_read_memory(&here, pci, pid, memory);
+	return rm_read_memory(&here, pci, users, count, free_bytes);
 }

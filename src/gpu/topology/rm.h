@@ -20,4 +20,5 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
             struct error *error);
 
 /* topology_read_memory with the given system calls. */
-bool rm_read_memory(const struct rm_system *system, struct pci_address pci, pid_t pid, struct topology_memory *memory);
+bool rm_read_memory(const struct rm_system *system, struct pci_address pci, struct topology_user *users,
+                    unsigned int count, uint64_t *free_bytes);

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "topology.h"
+
 #include <stdint.h>
 #include <sys/ioctl.h>
 
@@ -119,7 +121,6 @@ struct memory_numbers { /* ctrl/ctrl2080/ctrl2080fb.h, NV2080_CTRL_FB_GET_INFO_P
 #define MEMORY_NUMBERS_FREE 0x16 /* the same, NV2080_CTRL_FB_INFO_INDEX_HEAP_FREE: KiB */
 
 #define PROCESS_INFO 0x2080018e
-#define PROCESSES_MAX 200
 struct process_info { /* ctrl/ctrl2080/ctrl2080gpu.h, NV2080_CTRL_GPU_GET_PID_INFO_PARAMS */
 	uint32_t count;
 	struct process_entry {
@@ -128,7 +129,7 @@ struct process_info { /* ctrl/ctrl2080/ctrl2080gpu.h, NV2080_CTRL_GPU_GET_PID_IN
 		uint32_t status;
 		uint64_t own, shared, imported, protected[3]; /* bytes of memory */
 		uint32_t instances[2];
-	} list[PROCESSES_MAX];
+	} list[TOPOLOGY_USERS_MAX];
 };
 
 struct route { /* ctrl/ctrl0080/ctrl0080gr.h */

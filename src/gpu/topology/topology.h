@@ -138,12 +138,16 @@ int topology_load_file_or_driver(const struct topology_wanted *wanted, struct to
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
-/* Memory of a GPU, in bytes: the free memory, and a process's memory, 0 if unknown to the kernel driver (clients of
- * MPS, other PID namespaces). False without an answer. In rm.c. */
-struct topology_memory {
-	uint64_t free, of_process;
+/* Asks the kernel driver for the memory of a GPU, in bytes: the free memory, and the memory of each process; 0 for a
+ * process of which the kernel driver does not tell. For one process or for many, the question takes as long
+ * (hardware.md, "Memory"). False without an answer. In rm.c. */
+#define TOPOLOGY_USERS_MAX 200 /* in one question */
+struct topology_user {
+	pid_t pid;
+	uint64_t bytes;
 };
-bool topology_read_memory(struct pci_address pci, pid_t pid, struct topology_memory *memory);
+bool topology_read_memory(struct pci_address pci, struct topology_user *users, unsigned int count,
+                          uint64_t *free_bytes);
 
 /* --- occupancy.c -------------------------------------------------------------------------------------------------- */
 

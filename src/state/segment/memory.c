@@ -70,6 +70,19 @@ struct segment_memory_use segment_read_memory_use(const struct segment *segment,
 	};
 }
 
+void segment_ask_memory_use(struct pci_address pci, const struct segment_memory_user *users, unsigned int count)
+{
+	struct topology_user told[TOPOLOGY_USERS_MAX];
+	uint64_t free_bytes;
+
+	for (unsigned int i = 0; i < count; i++)
+		told[i] = (struct topology_user){.pid = users[i].pid};
+	bool is_answered = topology_read_memory(pci, told, count, &free_bytes);
+
+	for (unsigned int i = 0; i < count && is_answered; i++)
+		users[i].use->used = max_u64(users[i].use->used, told[i].bytes);
+}
+
 void segment_set_memory_gap(const struct segment *segment)
 {
 	atomic_store(&segment->memory->memory_gap, 1);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "gpu/topology/topology.h"
 #include "segment.h"
 
 /* In bytes of each GPU; SEGMENT_MEMORY_OFF: none. */
@@ -30,6 +31,14 @@ struct segment_memory_use {
 void segment_set_memory_gap(const struct segment *segment);
 
 struct segment_memory_use segment_read_memory_use(const struct segment *segment, struct pci_address pci);
+
+/* Raises each `used` to the kernel driver's count of the process, if the kernel driver tells: a process without a limit
+ * leaves out the driver's own memory (memory/kinds.h). One question, for up to TOPOLOGY_USERS_MAX processes. */
+struct segment_memory_user {
+	pid_t pid;
+	struct segment_memory_use *use;
+};
+void segment_ask_memory_use(struct pci_address pci, const struct segment_memory_user *users, unsigned int count);
 
 /* The same of a group; `used` is 0. */
 struct segment_memory_use segment_read_memory_use_of_group(const struct group *group, struct pci_address pci);

@@ -74,10 +74,20 @@ static void show_sets(const char *name, const char *when, enum notation notation
 	}
 }
 
+/* Only used with a limit. */
+static struct segment_memory_use memory_of_process(const struct editor *editor, struct pci_address pci)
+{
+	struct segment_memory_use use = segment_read_memory_use(&editor->segment, pci);
+
+	if (use.limit > 0)
+		segment_ask_memory_use(pci, &(struct segment_memory_user){editor->pid, &use}, 1);
+	return use;
+}
+
 /* ": 300M in use", ": 300M of GPU 0 and 2G of GPU 1 in use". */
 #define MEMORY_USE 1024
 static const char *describe_memory(const struct gpu_choices *chosen, const struct topology_list *list,
-                                   const struct segment *segment,
+                                   const struct editor *editor,
                                    const struct group *group, char text[MEMORY_USE])
 {
 	bool has_gap = false;
@@ -85,13 +95,13 @@ static const char *describe_memory(const struct gpu_choices *chosen, const struc
 
 	for (unsigned int i = 0; i < chosen->count; i++) {
 		struct pci_address pci = chosen->choices[i].gpu->pci;
-		struct segment_memory_use use =
-			segment ? segment_read_memory_use(segment, pci) : segment_read_memory_use_of_group(group, pci);
+		struct segment_memory_use use = editor ? memory_of_process(editor, pci)
+		                                       : segment_read_memory_use_of_group(group, pci);
 		char amount[MEMORY_TEXT], label[PCI_ADDRESS_TEXT];
 
 		has_gap = use.has_gap;
 		length += snprintf(text + length, MEMORY_USE - (size_t)length, "%s%s", i == 0 ? ": " : " and ",
-		                   setting_format_memory(segment ? use.used : use.together, amount));
+		                   setting_format_memory(editor ? use.used : use.together, amount));
 		if (chosen->count > 1)
 			length += snprintf(text + length, MEMORY_USE - (size_t)length, " of GPU %s",
 			                   gpus_label(pci, list, label));
@@ -134,7 +144,7 @@ static void show_processes(const struct subject *subject)
 		snprintf(name, sizeof name, "pid %d", (int)targets->editors[i].pid);
 		segment_read_time(segment, &time);
 		show(name, subject->options, target, time_describe(&target->now, &time, use),
-		     describe_memory(&target->chosen, &subject->list, segment, NULL, memory));
+		     describe_memory(&target->chosen, &subject->list, &targets->editors[i], NULL, memory));
 	}
 }
 

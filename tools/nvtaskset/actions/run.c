@@ -40,6 +40,7 @@ struct run {
 	/* The present group of this process, with its descriptor. */
 	struct group_identity former;
 	int descriptor;
+	int in_place_of; /* of segment_create */
 };
 
 /* --- finding the group -------------------------------------------------------------------------------------------- */
@@ -75,6 +76,7 @@ static void look_at_own(struct run *run)
 
 	run->descriptor = -1;
 	segment_open_source(&segment, &handle);
+	run->in_place_of = handle < 0 ? -1 : SEGMENT_OF_BEFORE;
 	if (segment.memory) {
 		run->descriptor = segment_group_descriptor(&segment);
 		run->former = segment.group.identity;
@@ -211,7 +213,7 @@ static void begin_segment(struct run *run)
 		group_create(&run->group, name ? name : "", &run->revision, NULL);
 	if (run->group.memory)
 		descriptor = group_keep(&run->group, run->former, run->descriptor);
-	segment_create(&segment, &run->revision, &run->group, descriptor, SEGMENT_OF_BEFORE, NULL);
+	segment_create(&segment, &run->revision, &run->group, descriptor, run->in_place_of, NULL);
 }
 
 /* --- COMMAND ------------------------------------------------------------------------------------------------------ */

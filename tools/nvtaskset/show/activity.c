@@ -212,6 +212,7 @@ int activities_look(struct activities *activities, const struct topology_list *g
 	if (result < 0)
 		return -1;
 	now.at_ms = clock_ms();
+	processes_ask_memory(&now.processes);
 	if (activities->at_ms > 0)
 		now.span = reading_of((now.at_ms - activities->at_ms) / 1000);
 	for (size_t i = 0; result == 0 && i < now.processes.count; i++)

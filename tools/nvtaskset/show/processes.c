@@ -58,13 +58,23 @@ static char *find_user(const struct processes *known, uid_t uid)
 	return name_user(uid);
 }
 
+static struct process_memory *find_memory(struct process *process, struct pci_address pci)
+{
+	struct process_memory *found = NULL;
+
+	for (unsigned int i = 0; i < process->memory_count && !found; i++)
+		found = pci_address_equal(process->memory[i].pci, pci) ? &process->memory[i] : NULL;
+	return found;
+}
+
 static void add_memory(struct process *process, const struct segment *segment, struct pci_address pci)
 {
-	bool is_there = pci_address_find(pci, process->memory, process->memory_count, sizeof process->memory[0]);
+	if (!find_memory(process, pci) && process->memory_count < SEGMENT_GPUS) {
+		struct process_memory *memory = &process->memory[process->memory_count++];
 
-	if (!is_there && process->memory_count < SEGMENT_GPUS)
-		process->memory[process->memory_count++] =
-			(struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
+		*memory = (struct process_memory){.pci = pci, .use = segment_read_memory_use(segment, pci)};
+		memory->is_to_ask = process->is_at_work;
+	}
 }
 
 static enum segment_state read_segment(struct process *process, pid_t pid, struct purse *purse)
@@ -310,6 +320,35 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	if (result < 0)
 		processes_free(processes);
 	return result;
+}
+
+/* One question tells of many processes. */
+static void ask_about_memory(struct processes *processes, struct pci_address pci)
+{
+	struct segment_memory_user users[TOPOLOGY_USERS_MAX];
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < processes->count && count < TOPOLOGY_USERS_MAX; i++) {
+		struct process_memory *memory = find_memory(&processes->list[i], pci);
+
+		if (memory && memory->is_to_ask) {
+			users[count++] = (struct segment_memory_user){processes->list[i].pid, &memory->use};
+			memory->is_to_ask = false;
+		}
+	}
+	segment_ask_memory_use(pci, users, count);
+}
+
+void processes_ask_memory(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct process *process = &processes->list[i];
+
+		for (unsigned int place = 0; place < process->memory_count; place++) {
+			if (process->memory[place].is_to_ask)
+				ask_about_memory(processes, process->memory[place].pci);
+		}
+	}
 }
 
 const char *processes_note(const struct processes *processes, bool matter)

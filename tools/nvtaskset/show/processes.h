@@ -59,6 +59,7 @@ struct process {
 	struct process_memory {
 		struct pci_address pci; /* a GPU of the partition, or one where memory is in use */
 		struct segment_memory_use use;
+		bool is_to_ask; /* by processes_ask_memory */
 	} memory[SEGMENT_GPUS];
 	unsigned int memory_count;
 	struct process_group {
@@ -97,6 +98,9 @@ struct processes {
  * frees the result. -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
+
+/* Counts the driver's own memory as well: asks the kernel driver, some milliseconds for each GPU in use. */
+void processes_ask_memory(struct processes *processes);
 
 /* A line for people, below the list: programs may be missing. "" if the list has all. Every machine has hidden
  * programs: the line names them only if they `matter`. */

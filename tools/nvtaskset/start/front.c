@@ -181,10 +181,11 @@ int front_check_others(const char *directory, struct error *error)
 {
 	static const char *const names[] = {DRIVER_NAME, DRIVER_LINK};
 	static char path[PATH_MAX];
+	size_t count = can_change_user() ? COUNT(names) : 0;
 	struct error why;
 	int result = 0;
 
-	for (size_t i = 0; i < COUNT(names) && result == 0 && can_change_user(); i++) {
+	for (size_t i = 0; i < count && result == 0; i++) {
 		if (path_join(path, directory, names[i]) && trust_check_readable(path, &why) < 0)
 			result = error_set(error, "%.200s: a program that changes its user runs unrestricted",
 			                   why.reason);

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -23,17 +26,16 @@ static const struct {
 } levels[] = {{"x86-64-v4", 4}, {"x86-64-v3", 3}, {"x86-64-v2", 2}};
 
 #if defined(__x86_64__)
+/* As the dynamic linker knows the CPU already: each question to a virtual CPU takes microseconds. */
 static int cpu_level(void)
 {
 	int level = 1;
 
-	if (__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+	if (CPU_FEATURE_ACTIVE(SSSE3) && CPU_FEATURE_ACTIVE(SSE4_2) && CPU_FEATURE_ACTIVE(POPCNT))
 		level = 2;
-	if (level == 2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-	    __builtin_cpu_supports("fma"))
+	if (level == 2 && CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(FMA))
 		level = 3;
-	if (level == 3 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-	    __builtin_cpu_supports("avx512vl"))
+	if (level == 3 && CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512VL))
 		level = 4;
 	return level;
 }
