@@ -83,7 +83,7 @@ static __thread struct launch current __attribute__((tls_model("initial-exec")))
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
-/* Who heard the begins of the calls of this thread; the innermost in the lowest bits. The ends go to the same listeners. */
+/* Who heard the begins of the calls of this thread, the innermost in the lowest bits: the ends go there as well. */
 #define HEARD_BITS 16
 static __thread uint64_t heard __attribute__((tls_model("initial-exec")));
 
