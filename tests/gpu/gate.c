@@ -15,6 +15,7 @@
 #include "gpu/qmd.h"
 #include "libsmctrl.h"
 #include "state/board/board.h"
+#include "state/segment/lease.h"
 #include "support/client.h"
 #include "support/graph.h"
 #include "support/green.h"
@@ -1031,6 +1032,31 @@ TIMED(graphs_borrow)
 	atomic_store(&shared->lend_us, 0);
 	assert_graph_comes_to_run_in(exec, gpu_range(0, 3));
 	assert_nothing_is_said();
+}
+
+static void watch(struct segment *segment)
+{
+	struct error error;
+
+	assert_done(lease_renew(segment, process_clock_ns(), &error));
+}
+
+/* The graph leaves the lent TPCs although nothing is left to decide about, and a watcher looks all the time. */
+TIMED(graphs_after_the_last_loan)
+{
+	be_borrower_for(LIMIT_US, open_for_graphs);
+	CUgraphExec exec = graph_instantiate(graph_make());
+	struct segment segment = gpu_own_segment();
+
+	for (int i = 0; i < 2; i++) {
+		watch(&segment);
+		atomic_store(&shared->lend_us, LIMIT_US);
+		assert_graph_comes_to_run_in(exec, gpu_range(0, 11));
+		atomic_store(&shared->lend_us, 0);
+		timed_until (gpu_ran_in(run_graph(exec), gpu_range(0, 3)))
+			watch(&segment);
+	}
+	segment_close(&segment);
 }
 
 /* From its first call on, whenever it is stopped. */
