@@ -75,6 +75,7 @@ static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
 static atomic_bool wants_submissions;
 static atomic_uint wanted_by[CALLS_MAX]; /* the answers of wants_call */
+static atomic_bool are_announced[CALLS_MAX]; /* as we asked: the end is still to come if nobody wants a call any more */
 
 /* This thread's current or last launch. The frame is valid from the begin of an API call to the end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
@@ -83,9 +84,12 @@ static __thread struct launch current __attribute__((tls_model("initial-exec")))
 static __thread struct submission submitted __attribute__((tls_model("initial-exec")));
 static __thread uint32_t submitted_entry __attribute__((tls_model("initial-exec")));
 
-/* Who heard the begins of the calls of this thread, the innermost in the lowest bits: the ends go there as well. */
-#define HEARD_BITS 16
+/* The calls of this thread that are heard, each with the listeners at the begin; the innermost call in the lowest bits.
+ * The ends go to the same listeners. Three calls inside of each other have room. */
+#define ID_BITS 10
+#define HEARD_BITS 21
 static __thread uint64_t heard __attribute__((tls_model("initial-exec")));
+_Static_assert(CALLS_MAX <= 1 << ID_BITS, "a call's number has room");
 
 /* The number of callbacks of another subscriber around this thread's code. */
 static __thread unsigned int in_others __attribute__((tls_model("initial-exec")));
@@ -112,24 +116,27 @@ static inline unsigned int begin_hearing(int id)
 {
 	unsigned int by = atomic_load_explicit(&wanted_by[id], memory_order_relaxed);
 
-	heard = heard << HEARD_BITS | by;
+	if (by != 0)
+		heard = heard << HEARD_BITS | by << ID_BITS | (unsigned int)id;
 	return by;
 }
 
-/* Nobody, if the begin was not announced. */
-static inline unsigned int end_hearing(void)
+/* Nobody, if the begin was not heard. Calls inside whose ends were not announced have ended. */
+static inline unsigned int end_hearing(int id)
 {
-	unsigned int by = heard & ((1u << HEARD_BITS) - 1);
+	uint64_t calls = heard;
 
-	heard >>= HEARD_BITS;
-	return by;
+	while (calls != 0 && (calls & ((1u << ID_BITS) - 1)) != (unsigned int)id)
+		calls >>= HEARD_BITS;
+	heard = calls != 0 ? calls >> HEARD_BITS : heard;
+	return (calls & ((1u << HEARD_BITS) - 1)) >> ID_BITS;
 }
 
 static __attribute__((noinline)) void on_call(int id, const struct call_words *words)
 {
 	if (__builtin_expect(words->size < sizeof *words || (unsigned int)id >= CALLS_MAX, 0))
 		return;
-	unsigned int by = words->phase == 0 ? begin_hearing(id) : end_hearing();
+	unsigned int by = words->phase == 0 ? begin_hearing(id) : end_hearing(id);
 
 	if (by == 0)
 		return;
@@ -242,7 +249,7 @@ static bool is_ours(int domain, int id)
 	         id == RESOURCE_MODULE_LOADED)) ||
 	       (domain == DOMAIN_SUBMISSION && (id == SUBMISSION_WRITTEN || id == SUBMISSION_RING) &&
 	        atomic_load(&wants_submissions)) ||
-	       (domain == DOMAIN_CALL && events.wants_call(id) != 0);
+	       (domain == DOMAIN_CALL && id < CALLS_MAX && atomic_load(&are_announced[id]));
 }
 
 /* NULL with the reason. */
@@ -272,6 +279,8 @@ static void declare_features(void)
 
 static CUresult enable(int domain, int id)
 {
+	if (domain == DOMAIN_CALL)
+		atomic_store(&are_announced[id], true);
 	return ((slot_enable *)entries[SLOT_ENABLE])(true, subscription, domain, id);
 }
 
@@ -328,6 +337,7 @@ void hook_want_less(void)
 		int id = known_calls[i];
 
 		if (!ask_who_wants(id) && !slot_is_shared()) {
+			atomic_store(&are_announced[id], false);
 			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
 			/* A second thread may want the call by now. */
 			if (ask_who_wants(id))
