@@ -30,7 +30,7 @@ static struct segment segment;
 static struct topology topology = {.tpc_count = 12};
 static struct gpu gpu = {.topology = &topology};
 static uint64_t now, idle_since;
-static bool wants, launches_wait, has_claim;
+static bool wants, launches_wait, has_claim, is_mps_there;
 static uint64_t launched, unended;
 static unsigned int looks_at_mps, looks_at_others;
 
@@ -64,7 +64,7 @@ WRAP(bool, peers_have_room, void)
 WRAP(bool, mps_is_in_reach, void)
 {
 	looks_at_mps++;
-	return true;
+	return is_mps_there;
 }
 
 WRAP(const struct gpu *, gpus_at, struct pci_address pci)
@@ -117,6 +117,7 @@ FIXTURE(begin)
 	now = NOW;
 	idle_since = launched = unended = 0;
 	wants = launches_wait = has_claim = false;
+	is_mps_there = true;
 	keeper_after_fork();
 	atomic_store(&gate_state.began, 0);
 	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET});
@@ -277,6 +278,21 @@ TEST(moved_graphs_go_on)
 	atomic_store(&gate_state.graphs_have_moved, false);
 	look_at(NOW + 2 * SECOND);
 	assert_false(atomic_load(&gate_listens));
+}
+
+TEST(a_quota_holds_again_when_mps_is_back)
+{
+	give((struct segment_revision){.quota = {.run_us = 9000000, .period_us = 10000000},
+	                               .lending.borrows = SEGMENT_BORROW_SET});
+	wants = has_claim = true;
+	launch_in_row(NOW, 0);
+	assert_true(atomic_load(&gate_state.is_open));
+	is_mps_there = false;
+	launch_in_row(NOW + SECOND, 0);
+	assert_false(atomic_load(&gate_state.is_open));
+	is_mps_there = true;
+	launch_in_row(NOW + 2 * SECOND, 0);
+	assert_true(atomic_load(&gate_state.is_open));
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

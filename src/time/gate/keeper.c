@@ -40,6 +40,7 @@ static struct {
 	struct claims_rules rules;
 	uint32_t lend_us;
 	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
+	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
 	bool is_launching; /* at least as often as our thread looks at waiting launches */
 	uint64_t looked, launched; /* at the last look */
@@ -116,8 +117,8 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 /* A borrower that would gain nothing is not listened to. Waits for a quota or a priority go on. */
 static bool rests(void)
 {
-	return keeper.host.is && keeper.is_known && keeper.has_all && !atomic_load(&gate_state.graphs_have_moved) &&
-	       atomic_load(&gate_state.spent_at) == UINT64_MAX;
+	return keeper.host.is && keeper.is_known && keeper.has_all && !keeper.has_quota &&
+	       !atomic_load(&gate_state.graphs_have_moved);
 }
 
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
@@ -298,14 +299,16 @@ static uint64_t see_quota(uint64_t now)
 {
 	const struct suspension none = {.is_on = false};
 	struct quota *quota = &given_rules()->quota;
-	uint64_t until, spent_at = UINT64_MAX;
+	uint64_t until, spent_at;
 
 	quota_began(quota, atomic_load(&gate_state.began));
 	quota_ask(quota, now, keeper.wants, &none, &until);
 	keeper.is_weak |= see_together(quota->budget, now) && quota->is_spent;
 	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota, keeper.is_weak));
-	if (atomic_load(&gate_state.is_open))
-		spent_at = quota_spent_at(quota, now);
+	spent_at = quota_spent_at(quota, now);
+	keeper.has_quota = spent_at != UINT64_MAX;
+	if (!atomic_load(&gate_state.is_open))
+		spent_at = UINT64_MAX;
 	atomic_store(&gate_state.spent_at, spent_at);
 	if (spent_at != UINT64_MAX && keeper.wants)
 		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
