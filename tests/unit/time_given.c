@@ -97,6 +97,7 @@ TEST(what_holds)
 		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, setting));
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, setting), setting < SETTING_LEND);
 		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, setting), setting != SETTING_WEIGHT);
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_HOST_BOUND, setting), setting != SETTING_WEIGHT);
 	}
 	assert_true(time_holds(&all, SEGMENT_TIME_PENDING, SETTING_MEMORY));
 	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, SETTING_QUOTA));

@@ -19,7 +19,7 @@ static bool holds_launches(enum segment_time_state state)
 
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum setting setting)
 {
-	bool holds = segment_time_is_in_force(state);
+	bool holds = segment_time_is_in_force(state) || holds_launches(state);
 
 	if (setting == SETTING_QUOTA)
 		holds = holds || state == SEGMENT_TIME_NO_PLACE || !segment_quota_limits(revision->quota);
