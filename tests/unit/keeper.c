@@ -32,7 +32,7 @@ static struct gpu gpu = {.topology = &topology};
 static uint64_t now, idle_since;
 static bool wants, launches_wait, has_claim, is_mps_there;
 static uint64_t launched, unended;
-static unsigned int looks_at_mps, looks_at_others;
+static unsigned int looks_at_mps, looks_at_others, gpus;
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ WRAP(uint64_t, process_clock_ns, void)
 WRAP(void, work_look, struct work *work, uint64_t at)
 {
 	idle_since = wants ? at : idle_since;
-	*work = (struct work){.is_counted = true, .gpu_count = 1, .view.gpus_wanting = wants};
+	*work = (struct work){.is_counted = true, .gpu_count = gpus, .view.gpus_wanting = wants};
 	work->gpus[0].demand =
 	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since,
 	                        .launched = launched, .ended = launched - unended};
@@ -118,6 +118,7 @@ FIXTURE(begin)
 	idle_since = launched = unended = 0;
 	wants = launches_wait = has_claim = false;
 	is_mps_there = true;
+	gpus = 1;
 	keeper_after_fork();
 	atomic_store(&gate_state.began, 0);
 	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET});
@@ -162,6 +163,9 @@ TEST(beside_a_claim)
 	assert_int_equal(look_at(NOW + MS), 150 * US);
 	launched += 7; /* each launch looks as well */
 	assert_int_equal(look_at(NOW + 2 * MS), 500 * US);
+	gpus = 2; /* all launch on the first */
+	launched += 7;
+	assert_int_equal(look_at(NOW + 5 * MS / 2), 150 * US);
 	launches_wait = false;
 	assert_int_equal(look_at(NOW + 3 * MS), 500 * US);
 }
@@ -260,6 +264,10 @@ TEST(a_host_bound_borrower_rests)
 	launch_in_row(NOW, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	assert_false(atomic_load(&gate_state.is_open));
+	assert_int_equal(look_at(NOW + 300 * MS), 500 * US); /* or the end of the reason would not be seen */
+	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET}); /* as when a watcher begins to look */
+	look_at(NOW + 301 * MS);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	launch_in_row(NOW + SECOND, 900);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_true(atomic_load(&gate_state.is_open));

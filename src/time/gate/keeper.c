@@ -42,7 +42,7 @@ static struct {
 	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
-	bool is_launching; /* at least as often as our thread looks at waiting launches */
+	bool is_launching; /* on the only GPU, at least as often as our thread looks at waiting launches */
 	uint64_t looked, launched; /* at the last look */
 	struct host_bound host;
 	struct work work;
@@ -204,6 +204,7 @@ void keeper_end(void)
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = false;
+	keeper.host = (struct host_bound){.is = false};
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
 
@@ -272,7 +273,8 @@ static void see_host(uint64_t now)
 	}
 	if (keeper.is_known)
 		host_bound_look(&keeper.host, now, launched, in_flight);
-	keeper.is_launching = (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
+	keeper.is_launching =
+	    keeper.work.gpu_count == 1 && (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
 	keeper.launched = launched;
 	keeper.looked = now;
 }

@@ -25,5 +25,5 @@ struct host_bound {
 };
 
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. Looks in quick succession count as
- * a single look. */
+ * a single look. Between looks that are further apart than half a millisecond, most waits of a host stay unseen. */
 void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight);
