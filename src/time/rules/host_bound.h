@@ -1,12 +1,10 @@
 /*
- * Whether a program's host is slower than the program's own part of the GPU. The launches of such a program start at
- * once, further TPCs gain nothing, and the program would pay for each launch that may borrow. Pure: the caller gives
- * the observations, and the time in ns of a clock that never goes back.
+ * Whether a borrower rests in its own part of the GPU, since its host is slower than the GPU. The launches of such a
+ * program start at once, further TPCs gain nothing, and the program pays for each launch that may borrow. Pure: the
+ * caller gives the observations, and the time in ns of a clock that never goes back.
  *
- * A program that launches in a row, and often has nothing in flight, is host-bound. With lent TPCs the GPU may be
- * faster than the host, and only the own part tells: if a host-bound program then hardly pauses on the GPU, the
- * question is left alone for a while. A program that waits for each kernel pauses as well, and does gain. So either
- * several launches must be in flight at times, or the pauses must be longer than the kernels.
+ * A program that launches in a row, and often has nothing in flight, may be host-bound. Then the program launches for a
+ * second without lent TPCs, and rests if it launches as fast as before. After a while the question is asked again.
  */
 #pragma once
 
@@ -17,13 +15,13 @@
 struct host_bound {
 	bool is; /* the answer */
 	uint64_t looked, launched; /* at the last look */
-	uint64_t began;            /* of the looks below */
-	/* Looks while the host launches or the GPU works; of these: nothing is in flight; more than one launch is; and
-	 * the host has waited for the GPU since the look before. */
-	unsigned int looks, pauses, several, waits;
-	uint64_t again; /* until then the answer is no */
+	/* Since the last answer, while the host launched or the GPU worked: the time, and of this the time up to looks
+	 * with nothing in flight; and the launches. */
+	uint64_t active_ns, paused_ns, launches;
+	uint64_t rate;  /* launches in a second with lent TPCs; 0: not to be compared */
+	uint64_t until; /* the answer stays until then */
 };
 
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. Looks in quick succession count as
- * a single look. Between looks that are further apart than half a millisecond, most waits of a host stay unseen. */
+ * a single look. */
 void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight);
