@@ -123,8 +123,8 @@ static void decide(struct arrival *arrival)
 	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
 	struct claims_idle idle;
 
+	window_sweep(gate);
 	if (may_be && may_start(arrival)) {
-		window_sweep(gate);
 		window_look(gate, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
