@@ -107,7 +107,8 @@ static void note_overruled(const struct launch *launch, struct decision *decisio
 static void remember_fitted(struct launch *launch, const struct decision *decision, const struct qmd_mask *mask,
                             const struct qmd_saved *saved)
 {
-	bool is_kept = decision->is_exact && launch->frame.recent.epoch != EPOCH_NEVER;
+	bool is_kept = decision->is_exact && launch->frame.recent.epoch != EPOCH_NEVER &&
+	               launch->frame.refusal == CUDA_SUCCESS;
 	unsigned int cluster = is_kept ? qmd_cluster(launch->gpu->family, launch->qmd) : 0;
 
 	if (cluster > 0)
