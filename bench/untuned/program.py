@@ -1,12 +1,13 @@
 """A program as its documentation writes it. Prints when each of its iterations has ended, or each answer and how long
 it took: seconds of CLOCK_MONOTONIC.
 
-    program.py resnet50 | vit_s | llama | compile | jax | generate | service | bursts | rest
+    program.py resnet50 | vit_s | llama | compile | jax | generate | classify | service | bursts | rest
     program.py NAME --at-rest [--pattern FILE]
 
-`service` asks `generate` at random, at LOAD (0.3), for TOKENS (24); `bursts` multiplies for 100 ms and rests for
-100 ms; `rest` does nothing. With --at-rest, a program takes turns (support/conversation.py). FILE says when an answer
-is asked for (support/pattern.py). `answers` and `iterations` stand in where the GPU is simulated: they sleep.
+`classify` is ResNet-152 on 8 pictures; `service` asks `generate` at random, at LOAD (0.3), for TOKENS (24); `bursts`
+multiplies for 100 ms and rests for 100 ms; `rest` does nothing. With --at-rest, a program takes turns
+(support/conversation.py). FILE says when an answer is asked for (support/pattern.py). `answers` and `iterations` stand
+in where the GPU is simulated: they sleep.
 """
 
 import collections
@@ -111,20 +112,34 @@ def train_jax():
         before = layers
 
 
-def answers(load):
-    import torch
-
+def generate(torch):
     model = llama_of(torch).to(torch.bfloat16).eval()
     tokens = torch.randint(0, 32000, (1, 64), device="cuda")
     count = int(os.environ.get("TOKENS", "24"))
+    return lambda: model.generate(tokens, max_new_tokens=count, do_sample=False, pad_token_id=0)
 
-    def answer():
-        model.generate(tokens, max_new_tokens=count, do_sample=False, pad_token_id=0)
+
+def classify(torch):
+    import timm
+
+    model = timm.create_model("resnet152", num_classes=1000).to("cuda", torch.bfloat16).eval()
+    images = torch.randn(8, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
+    return lambda: model(images)
+
+
+def answers(make, load):
+    import torch
+
+    answer = make(torch)
+
+    def wait_for_answer():
+        with torch.no_grad():
+            answer()
         torch.cuda.synchronize()
 
     for _ in range(3):
         began = time.monotonic()
-        answer()
+        wait_for_answer()
     alone = time.monotonic() - began
     due = time.monotonic()
     while True:
@@ -132,7 +147,7 @@ def answers(load):
             due += random.expovariate(load / alone)
             time.sleep(max(0, due - time.monotonic()))
         began = time.monotonic()
-        answer()
+        wait_for_answer()
         yield [(time.monotonic(), time.monotonic() - began)]
 
 
@@ -177,8 +192,9 @@ PROGRAMS = {
     "llama": train_llama,
     "compile": lambda: train_images("vit_small_patch16_224", 64, compiled=True),
     "jax": train_jax,
-    "generate": lambda: answers(None),
-    "service": lambda: answers(float(os.environ.get("LOAD", "0.3"))),
+    "generate": lambda: answers(generate, None),
+    "classify": lambda: answers(classify, None),
+    "service": lambda: answers(generate, float(os.environ.get("LOAD", "0.3"))),
     "bursts": multiply_in_bursts,
     "rest": rest,
     "answers": lambda: stand_in(True),
