@@ -88,25 +88,57 @@ static inline bool is_equal(const uint32_t *a, const uint32_t *b, unsigned int f
 /* Only some words are compared at the expected place. Address and number of the timestamp are in no descriptor of
  * another launch of the context, so what has both is a copy of this descriptor. The mask is the part that will be
  * written. */
-static inline bool is_expected(const struct queue *queue, const struct launch *launch,
-                               const struct submission *submission)
+static inline bool is_at(const struct queue *queue, const struct launch *launch, const struct submission *submission,
+                         uint32_t offset)
 {
-	const uint32_t *found = (const void *)((const char *)submission->commands + queue->offset);
+	const uint32_t *found = (const void *)((const char *)submission->commands + offset);
 
-	return queue->offset + QMD_SIZE <= submission->bytes && submission->bytes < LARGE_BYTES &&
+	return offset + QMD_SIZE <= submission->bytes && submission->bytes < LARGE_BYTES &&
 	       is_equal(found, launch->qmd, queue->stamp) && is_equal(found, launch->qmd, queue->mask.first) &&
 	       qmd_mask_is_valid(&queue->mask, launch->qmd);
 }
 
+static inline void set_offset(struct queue *queue, const struct submission *submission, uint32_t offset)
+{
+	queue->offset = offset;
+	queue->rest = submission->bytes - offset;
+}
+
+/* Usually the descriptor is as far from the begin of the commands, or from the end, as in the last launch of the stream:
+ * the commands hold the parameters as well. */
+static inline bool is_expected(struct queue *queue, const struct launch *launch, const struct submission *submission)
+{
+	uint32_t from_end = submission->bytes > queue->rest ? submission->bytes - queue->rest : 0;
+	bool is_there = is_at(queue, launch, submission, queue->offset);
+	uint32_t offset = is_there ? queue->offset : from_end;
+
+	is_there = is_there || is_at(queue, launch, submission, from_end);
+	if (is_there)
+		set_offset(queue, submission, offset);
+	return is_there;
+}
+
+static inline uint64_t words_at(const void *words)
+{
+	uint64_t value;
+
+	memcpy(&value, words, sizeof value);
+	return value;
+}
+
+/* First looks at the address of the timestamp. */
 static __attribute__((noinline)) bool search(struct queue *queue, const struct launch *launch,
                                              const struct submission *submission)
 {
 	const char *commands = submission->commands;
+	uint32_t stamp = queue->stamp * (uint32_t)sizeof(uint32_t);
+	uint64_t wanted = words_at((const char *)launch->qmd + stamp);
 	unsigned int found = 0;
 
 	for (uint32_t offset = 0; offset + QMD_SIZE <= submission->bytes; offset += sizeof(uint32_t)) {
-		if (memcmp(commands + offset, launch->qmd, QMD_SIZE) == 0) {
-			queue->offset = offset;
+		if (words_at(commands + offset + stamp) == wanted &&
+		    memcmp(commands + offset, launch->qmd, QMD_SIZE) == 0) {
+			set_offset(queue, submission, offset);
 			found++;
 		}
 	}
@@ -207,7 +239,6 @@ static __attribute__((noinline)) enum queue_outcome note_elsewhere(struct queue 
 	return outcome;
 }
 
-/* Usually the descriptor is as far from the begin of the commands as that of the stream's last launch. */
 static __attribute__((noinline)) enum queue_outcome note_behind(struct queue *queue, struct launch *launch,
                                                                 const struct submission *submission)
 {
