@@ -104,8 +104,8 @@ static inline void set_offset(struct queue *queue, const struct submission *subm
 	queue->rest = submission->bytes - offset;
 }
 
-/* Usually the descriptor is as far from the begin of the commands, or from the end, as in the last launch of the stream:
- * the commands hold the parameters as well. */
+/* Usually the descriptor is as far from the begin of the commands, or from the end, as in the stream's last launch: the
+ * commands hold the parameters as well. */
 static inline bool is_expected(struct queue *queue, const struct launch *launch, const struct submission *submission)
 {
 	uint32_t from_end = submission->bytes > queue->rest ? submission->bytes - queue->rest : 0;
