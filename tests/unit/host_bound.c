@@ -78,7 +78,7 @@ TEST(uneven_by_a_few_launches)
 TEST(is_asked_again)
 {
 	work(12, 12);
-	look_for(21 * SECOND, 12, pauses_less);
+	look_for(20 * SECOND + SECOND / 2, 12, pauses_less);
 	assert_false(host.is);
 	look_for(SECOND, 12, is_busy);
 	assert_false(host.is);

@@ -8,7 +8,7 @@
 #define ANSWER_NS SECOND     /* active, for an answer */
 #define STAYS_NS (20 * SECOND)
 #define IN_ROW_NS (MS / 10)  /* launches in a row are no further apart */
-#define PAUSED_PART 4        /* of the time, in a program that may be host-bound */
+#define PAUSED_PART 6        /* of the time, in a program that may be host-bound */
 
 /* With lent TPCs: whether to see how fast the program is without. */
 static void try(struct host_bound *host, uint64_t rate)
