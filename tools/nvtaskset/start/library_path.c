@@ -26,16 +26,24 @@ static const struct {
 } levels[] = {{"x86-64-v4", 4}, {"x86-64-v3", 3}, {"x86-64-v2", 2}};
 
 #if defined(__x86_64__)
+/* As CPU_FEATURE_ACTIVE, which shifts into the sign. */
+static bool is_active(unsigned int feature)
+{
+	unsigned int bit = feature % 128;
+
+	return __x86_get_cpuid_feature_leaf(feature / 128)->active_array[bit / 32] >> bit % 32 & 1;
+}
+
 /* As the dynamic linker knows the CPU already: each question to a virtual CPU takes microseconds. */
 static int cpu_level(void)
 {
 	int level = 1;
 
-	if (CPU_FEATURE_ACTIVE(SSSE3) && CPU_FEATURE_ACTIVE(SSE4_2) && CPU_FEATURE_ACTIVE(POPCNT))
+	if (is_active(x86_cpu_SSSE3) && is_active(x86_cpu_SSE4_2) && is_active(x86_cpu_POPCNT))
 		level = 2;
-	if (level == 2 && CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(FMA))
+	if (level == 2 && is_active(x86_cpu_AVX2) && is_active(x86_cpu_BMI2) && is_active(x86_cpu_FMA))
 		level = 3;
-	if (level == 3 && CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512VL))
+	if (level == 3 && is_active(x86_cpu_AVX512BW) && is_active(x86_cpu_AVX512DQ) && is_active(x86_cpu_AVX512VL))
 		level = 4;
 	return level;
 }
