@@ -113,11 +113,11 @@ void queued_launch(struct launch *launch, struct timestamps_cell cell)
 /* The launch's stamp is in the descriptor unless another subscriber has taken the slot since. */
 static bool has_stamp(const struct launch *launch)
 {
-	struct qmd_saved_slot slot = qmd_save_slot(&launch->releases->stamping, launch->qmd);
+	const struct qmd_release *stamping = &launch->releases->stamping;
 	uint64_t at = launch->releases->timestamps_at + (uintptr_t)launch->frame.end.at -
 	              (uintptr_t)timestamps_cells(launch->releases->timestamps);
 
-	return slot.control != 0 && slot.address == at;
+	return !qmd_release_look(stamping, launch->qmd) && qmd_save_slot(stamping, launch->qmd).address == at;
 }
 
 /* Whether the submission may be a launch with a known end. */
