@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-/* Launches are decided about: while there is a higher claim or a quota. */
+/* Launches are decided about: while a higher claim or a quota matters, and for ever once a graph has moved. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
 
 /* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */

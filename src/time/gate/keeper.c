@@ -260,7 +260,7 @@ static void see_server(uint64_t now)
 	atomic_store(&gate_state.is_open, keeper.has_server && keeper.has_gate && !rests());
 }
 
-/* Without exact numbers, a program is never host-bound. */
+/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. */
 static void see_host(uint64_t now)
 {
 	uint64_t launched = 0, in_flight = 0;
