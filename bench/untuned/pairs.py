@@ -58,8 +58,9 @@ class Program:
 
 
 def switch(options, mode, borrower):
-    changes = {"fixed": ["--borrow=off", "-tp", options.half], "borrow": ["--borrow", "-tp", options.half],
-               "all": ["--borrow=off", "-p", "all"]}
+    # `compile` has processes that compile.
+    changes = {"fixed": ["--borrow=off", "-atp", options.half], "borrow": ["--borrow", "-atp", options.half],
+               "all": ["--borrow=off", "-ap", "all"]}
     subprocess.run([options.nvtaskset, *changes[mode], str(borrower.process.pid)], check=True,
                    stdout=subprocess.DEVNULL)
 

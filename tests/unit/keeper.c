@@ -268,9 +268,27 @@ TEST(a_host_bound_borrower_rests)
 	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET}); /* as when a watcher begins to look */
 	look_at(NOW + SECOND + 2 * MS);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
-	launch_in_row(NOW + SECOND + 3 * MS, 50, 900); /* slower without lent TPCs */
+	launch_in_row(NOW + SECOND + 3 * MS, 50, 900); /* the GPU is the slower one now */
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_true(atomic_load(&gate_state.is_open));
+}
+
+/* Each phase is over in some milliseconds. A watcher learns whether the program borrows at all. */
+TEST(phases_of_a_host_bound_borrower)
+{
+	wants = has_claim = true;
+	launch_in_row(NOW, 100, 0);
+	assert_false(atomic_load(&gate_listens));
+	unended = 900;
+	look_at(NOW + SECOND + MS);
+	assert_true(atomic_load(&gate_listens));
+	atomic_store(&gate_state.has_more, true);
+	launch_in_row(NOW + SECOND + 2 * MS, 100, 0);
+	assert_false(atomic_load(&gate_listens));
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	atomic_store(&gate_state.has_more, true);
+	look_at(NOW + 3 * SECOND);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
 
 /* A graph in lent TPCs would stay there. */

@@ -39,7 +39,7 @@ static struct {
 	const struct segment *segment;
 	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, has_claims, is_too_long, is_weak, notes;
+	bool has_gate, has_server, has_claims, has_borrowed, is_too_long, is_weak, notes;
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
 	bool is_launching; /* on the only GPU, at least as often as our thread looks at waiting launches */
@@ -346,7 +346,6 @@ static void see_others(uint64_t now)
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
 	keeper.has_claims = are_higher;
-	note_launches((are_higher && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
@@ -358,7 +357,7 @@ static void share(uint64_t now)
 	peers_share(now, &keeper.work, &self, keeper.has_claims);
 }
 
-/* Each turn sees whether every possible loan was for too short a time. */
+/* Each turn sees whether there was a loan, and whether every possible loan was for too short a time. */
 static void turn(uint64_t now)
 {
 	if (now - keeper.turned < TURN_NS)
@@ -367,6 +366,7 @@ static void turn(uint64_t now)
 	     has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
+	keeper.has_borrowed = has_more;
 	keeper.turned = now;
 }
 
@@ -381,6 +381,7 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 		see_others(now);
 	else if (pool_is_there())
 		share(now);
+	note_launches((keeper.has_claims && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX);
 	turn(now);
 	if (keeper.is_active)
 		until = min_u64(until, move_windows(now));
@@ -395,7 +396,7 @@ enum segment_time_state keeper_state(void)
 {
 	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
-	if (keeper.has_claims && rests())
+	if (keeper.has_claims && rests() && !keeper.has_borrowed)
 		state = SEGMENT_TIME_HOST_BOUND;
 	if (keeper.is_weak)
 		state = SEGMENT_TIME_WEAK;
