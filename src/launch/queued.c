@@ -72,8 +72,10 @@ void queued_call_begins(const struct call *call)
 		queue_forget_stream(((const struct call_destroy_stream *)call->arguments)->stream, call->context);
 	else if (calls_wait_for_event(call->id))
 		queue_wait(calls_waiting_stream(call), call->context);
-	else if (is_other_work(call->id))
+	else if (calls_make_stream_wait(call->id))
 		queue_interrupt();
+	else if (is_other_work(call->id))
+		queue_pass_foreign();
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
@@ -145,7 +147,7 @@ struct launch_end queued_submits(struct launch *last, const struct submission *s
 		frame->is_noted = outcome == QUEUE_NOTED;
 		end = outcome != QUEUE_NOT_FOUND ? frame->end : end;
 	} else {
-		queue_interrupt();
+		queue_pass_foreign();
 	}
 	if (outcome != QUEUE_NOT_FOUND)
 		frame->end.number = 0;

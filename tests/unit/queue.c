@@ -31,6 +31,7 @@ struct modelled {
 static struct stream {
 	bool is_known;  /* the last work is a launch */
 	bool waits;     /* for an event */
+	bool is_behind_foreign;
 	uint64_t last;  /* launch; 0: none */
 	uint64_t turn;
 } streams[STREAMS];
@@ -179,6 +180,13 @@ static void interrupt(void)
 		streams[i].is_known = false;
 }
 
+static void submit_foreign(void)
+{
+	queue_pass_foreign();
+	for (unsigned int i = 0; i < STREAMS; i++)
+		streams[i].is_behind_foreign = true;
+}
+
 static void wait_for_event(unsigned int stream)
 {
 	queue_wait(handle(stream), context);
@@ -206,7 +214,7 @@ static enum queue_outcome expected(const struct stream *stream)
 
 	if (is_known && !has_ended(stream->last))
 		outcome = QUEUE_NOTED;
-	else if (!is_known || stream->waits)
+	else if (!is_known || stream->waits || stream->is_behind_foreign)
 		outcome = QUEUE_UNKNOWN;
 	return outcome;
 }
@@ -404,8 +412,10 @@ static void act(void)
 		end(stream);
 	else if (what < 95)
 		wait_for_event(stream);
-	else if (what < 98)
+	else if (what < 97)
 		interrupt();
+	else if (what < 99)
+		submit_foreign();
 	else
 		forget(stream);
 }

@@ -9,8 +9,9 @@
 /* The byte with SYNC of a ring's entry has the upper bits of the length, which are 0 below this. */
 #define LARGE_BYTES (64u << 10)
 
-/* Rises with each work that is no launch with a known end. */
-static _Atomic uint64_t interruptions;
+/* Rise with each interruption, and with each foreign work. */
+static _Alignas(64) _Atomic uint64_t interruptions;
+static _Atomic uint64_t foreign;
 
 static atomic_bool keeps_masks;
 
@@ -36,6 +37,12 @@ void queue_interrupt(void)
 	atomic_fetch_add_explicit(&interruptions, 1, memory_order_relaxed);
 }
 
+void queue_pass_foreign(void)
+{
+	atomic_fetch_add_explicit(&foreign, 1, memory_order_relaxed);
+}
+
+/* A launch that runs is ahead, whatever foreign work is in between. */
 static inline enum queue_front front_of(const struct queue *queue)
 {
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_relaxed);
@@ -45,6 +52,8 @@ static inline enum queue_front front_of(const struct queue *queue)
 		front = QUEUE_FRONT_UNKNOWN;
 	else if (!notes_has_ended(queue->notes[last % LAUNCHES].end))
 		front = QUEUE_FRONT_RUNS;
+	else if (queue->foreign != atomic_load_explicit(&foreign, memory_order_relaxed))
+		front = QUEUE_FRONT_UNKNOWN;
 	return front;
 }
 
@@ -188,6 +197,7 @@ static inline void end_note(struct queue *queue, uint64_t turn, struct note *not
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
 	atomic_store_explicit(&queue->turns, turn, memory_order_release);
 	queue->others = atomic_load_explicit(&interruptions, memory_order_relaxed);
+	queue->foreign = atomic_load_explicit(&foreign, memory_order_relaxed);
 	queue->ended = QUEUE_FRONT_ENDED;
 	launch->frame.turn = turn;
 }

@@ -49,7 +49,7 @@ void queue_change_masks(bool may);
 enum queue_front {
 	QUEUE_FRONT_UNKNOWN, /* foreign work, a wait, or nothing known */
 	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
-	QUEUE_FRONT_RUNS,    /* the last work was a launch, and has not ended */
+	QUEUE_FRONT_RUNS,    /* the last launch has not ended; foreign work may be in between */
 };
 
 /* What became of a launch. */
@@ -76,9 +76,13 @@ enum queue_outcome {
  * later in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
-/* Foreign work has been submitted, or will be: all but launches with known ends. The next launch of each stream is
- * behind unknown work. From any thread. */
+/* Work has been submitted, or will be, that may wait for any time. The next launch of each stream is behind unknown
+ * work. From any thread. */
 void queue_interrupt(void);
+
+/* Foreign work has been submitted: a fill, a copy, or a launch without a known end. Likewise, except behind a launch that
+ * runs: a launch with a known end begins after all work of the stream, and so after the launch that runs. */
+void queue_pass_foreign(void);
 
 /* The stream waits for an event. */
 void queue_wait(CUstream stream, CUcontext context);

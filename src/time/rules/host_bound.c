@@ -3,13 +3,12 @@
 #define BETWEEN_LOOKS_NS UINT64_C(400000)
 #define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
 
-#define PAUSES 3 /* of the last 8 looks, in a host-bound phase */
-#define BUSY 4   /* looks without a pause end the phase, */
-#define AHEAD 8  /* and so does a look with this many launches in flight */
+#define PAUSES 3 /* of the last 8 looks, in a host-bound phase; 8 looks without a pause end the phase, */
+#define AHEAD 32 /* and so does a look with this many launches in flight */
 
 static void answer(struct host_bound *host, uint64_t in_flight)
 {
-	bool is_busy = in_flight >= AHEAD || (host->pauses & ((1U << BUSY) - 1)) == 0;
+	bool is_busy = in_flight >= AHEAD || host->pauses == 0;
 
 	if (is_busy)
 		host->is = false;
