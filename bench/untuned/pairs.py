@@ -58,7 +58,7 @@ class Program:
 
 
 def switch(options, mode, borrower):
-    # `compile` has processes that compile.
+    # With -a: `compile` has child processes.
     changes = {"fixed": ["--borrow=off", "-atp", options.half], "borrow": ["--borrow", "-atp", options.half],
                "all": ["--borrow=off", "-ap", "all"]}
     subprocess.run([options.nvtaskset, *changes[mode], str(borrower.process.pid)], check=True,

@@ -80,8 +80,8 @@ enum queue_outcome queue_note(struct launch *launch, const struct submission *su
  * work. From any thread. */
 void queue_interrupt(void);
 
-/* Foreign work has been submitted: a fill, a copy, or a launch without a known end. Likewise, except behind a launch that
- * runs: a launch with a known end begins after all work of the stream, and so after the launch that runs. */
+/* Foreign work has been submitted: a fill, a copy, or a launch without a known end. Likewise, except behind a launch
+ * that runs: a launch with a known end begins after all work of the stream, and so after the launch that runs. */
 void queue_pass_foreign(void);
 
 /* The stream waits for an event. */

@@ -3,8 +3,10 @@
 #define BETWEEN_LOOKS_NS UINT64_C(400000)
 #define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
 
-#define PAUSES 3 /* of the last 8 looks, in a host-bound phase; 8 looks without a pause end the phase, */
-#define AHEAD 32 /* and so does a look with this many launches in flight */
+/* Of the last 8 looks, in a host-bound phase. Without a pause in 8 looks the phase has ended. */
+#define PAUSES 3
+
+#define AHEAD 32 /* launches in flight: the phase has ended */
 
 static void answer(struct host_bound *host, uint64_t in_flight)
 {
