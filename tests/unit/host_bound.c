@@ -79,8 +79,15 @@ TEST(single_launches_do_not_count)
 	assert_false(host.is);
 	look_often(3, 5, 0);
 	assert_true(host.is);
-	look_often(99, 0, 0);
+}
+
+TEST(a_pause_of_the_program_ends_the_phase)
+{
+	look_often(3, 12, 0);
+	look_often(20, 0, 0);
 	assert_true(host.is);
+	assert_false(look(0, 0));
+	assert_false(look(12, 0));
 }
 
 TEST(looks_in_quick_succession)

@@ -30,7 +30,8 @@ static struct segment segment;
 static struct topology topology = {.tpc_count = 12};
 static struct gpu gpu = {.topology = &topology};
 static uint64_t now, idle_since;
-static bool wants, launches_wait, has_claim, is_mps_there;
+static bool wants, launches_wait, has_claim, is_mps_there, are_noted;
+static bool was_open; /* at the last change of `are_noted` */
 static uint64_t launched, unended;
 static unsigned int looks_at_mps, looks_at_others, gpus;
 
@@ -89,6 +90,8 @@ WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
 
 WRAP(bool, queued_want, bool wanted, struct error *error)
 {
+	are_noted = wanted;
+	was_open = atomic_load(&gate_state.is_open);
 	return true;
 }
 
@@ -271,6 +274,27 @@ TEST(a_host_bound_borrower_rests)
 	launch_in_row(NOW + SECOND + 3 * MS, 50, 900); /* the GPU is the slower one now */
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_true(atomic_load(&gate_state.is_open));
+}
+
+/* No launch is wide without a known end. */
+TEST(launches_have_ends_while_the_gate_is_open)
+{
+	atomic_store(&gate_state.is_open, false);
+	wants = has_claim = true;
+	unended = 900;
+	look_at(NOW);
+	assert_true(are_noted);
+	assert_false(was_open);
+	assert_true(atomic_load(&gate_state.is_open));
+	unended = 0;
+	for (now = NOW; atomic_load(&gate_state.is_open);) {
+		launched += 100;
+		look_at(now + MS);
+	}
+	assert_true(are_noted);
+	look_at(now + MS);
+	assert_false(are_noted);
+	assert_false(was_open);
 }
 
 /* Each phase is over in some milliseconds. A watcher learns whether the program borrows at all. */

@@ -257,7 +257,11 @@ static void see_server(uint64_t now)
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
-	atomic_store(&gate_state.is_open, keeper.has_server && keeper.has_gate && !rests());
+}
+
+static bool opens(void)
+{
+	return keeper.has_server && keeper.has_gate && !rests();
 }
 
 /* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. */
@@ -309,7 +313,7 @@ static uint64_t see_quota(uint64_t now)
 	atomic_store(&gate_state.longest_hold, quota_longest_hold(quota, keeper.is_weak));
 	spent_at = quota_spent_at(quota, now);
 	keeper.has_quota = spent_at != UINT64_MAX;
-	if (!atomic_load(&gate_state.is_open))
+	if (!opens())
 		spent_at = UINT64_MAX;
 	atomic_store(&gate_state.spent_at, spent_at);
 	if (spent_at != UINT64_MAX && keeper.wants)
@@ -357,6 +361,16 @@ static void share(uint64_t now)
 	peers_share(now, &keeper.work, &self, keeper.has_claims);
 }
 
+/* The gate is open only while launches have known ends: a wide launch with an unknown end would keep room in the window
+ * until the process is idle. A launch that began while the gate was open has its end by the next look. */
+static void open_gate(void)
+{
+	bool was_open = atomic_load(&gate_state.is_open), notes = keeper.has_claims && (was_open || !rests());
+
+	note_launches(notes || atomic_load(&gate_state.spent_at) != UINT64_MAX);
+	atomic_store(&gate_state.is_open, opens());
+}
+
 /* Each turn sees whether there was a loan, and whether every possible loan was for too short a time. */
 static void turn(uint64_t now)
 {
@@ -381,7 +395,7 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 		see_others(now);
 	else if (pool_is_there())
 		share(now);
-	note_launches((keeper.has_claims && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX);
+	open_gate();
 	turn(now);
 	if (keeper.is_active)
 		until = min_u64(until, move_windows(now));

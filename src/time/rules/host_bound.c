@@ -2,6 +2,7 @@
 
 #define BETWEEN_LOOKS_NS UINT64_C(400000)
 #define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
+#define REST_NS UINT64_C(10000000)  /* without work, a phase ends */
 
 /* Of the last 8 looks, in a host-bound phase. Without a pause in 8 looks the phase has ended. */
 #define PAUSES 3
@@ -19,7 +20,6 @@ static void answer(struct host_bound *host, uint64_t in_flight)
 	host->pauses = is_busy ? 0 : host->pauses;
 }
 
-/* The program's own pauses do not count. */
 void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight)
 {
 	uint64_t passed = now - host->looked;
@@ -27,8 +27,11 @@ void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, u
 
 	if (passed < BETWEEN_LOOKS_NS)
 		return;
+	if (now - host->worked > REST_NS)
+		*host = (struct host_bound){.is = false};
 	if (in_flight > 0 || is_in_row) {
 		host->pauses = (uint8_t)(host->pauses << 1 | (in_flight == 0));
+		host->worked = now;
 		answer(host, in_flight);
 	}
 	host->looked = now;

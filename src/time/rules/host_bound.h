@@ -17,6 +17,7 @@ struct host_bound {
 	bool is;                   /* the answer */
 	uint8_t pauses;            /* a bit for each of the last looks, the newest first: nothing was in flight */
 	uint64_t looked, launched; /* at the last look */
+	uint64_t worked;           /* the last look with work in flight, or launches in a row */
 };
 
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. Looks in quick succession count as
