@@ -36,9 +36,9 @@ struct frame {
 		const struct qmd_release *release; /* of plain launches; NULL: no release */
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
-		bool is_yielding; /* other programs have a part of the partition for now */
-		bool is_stamped;   /* the GPU says when the launch has ended */
 		unsigned int tpcs; /* of the launch; 0: not known */
+		bool is_yielding;  /* other programs have a part of the partition for now */
+		bool is_stamped;   /* the GPU says when the launch has ended */
 		bool has_more;     /* for calls that may use `more`, beyond the own part: the gate's answer, below */
 		struct tpcset more;
 		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */
@@ -47,10 +47,10 @@ struct frame {
 
 	/* calls_enter fills, calls_leave clears (not begins_early): the call's launches; 0 if the call says nothing */
 	bool uploads_nodes;     /* the launches are nodes of a graph */
+	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 	CUgraphExec exec;       /* the graph's instance; NULL while the instance is being made */
 	CUstream stream;        /* of the launches; perhaps a stream of every context (cuda.h) */
 	struct qmd_shape shape; /* if the blocks of the launch may have to run at once */
-	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 
 	/* launch/queued.c */
 	struct launch_end end; /* of the launch; valid until the GPU is told of the commands */
@@ -80,14 +80,15 @@ struct frame {
 	uint64_t began_ns;
 
 	union {
-		/* launch/launch.c: of the last launch with clusters; valid as `recent` is */
+		/* launch/launch.c: of the last launch with clusters, without and with `more`; valid in the epoch and context
+		 * of `recent` */
 		struct fitted {
-			uint32_t cluster;    /* blocks; 0: none */
-			uint32_t tpcs;       /* of the launch */
+			uint16_t cluster;    /* blocks; 0: none */
+			uint16_t tpcs;       /* of the launch */
 			uint32_t notes;      /* reasons to count (launch/space/decision.h) */
 			struct qmd_mask own; /* the driver's, which `mask` replaces */
 			struct qmd_mask mask;
-		} fitted;
+		} fitted[2];
 		/* launch/space/residency.h, during a call with a refusal: in place of the program's configuration */
 		CUlaunchConfig refused;
 	};
@@ -96,11 +97,11 @@ struct frame {
 	/* memory/memory.c: of a call about memory */
 	struct call_memory {
 		unsigned int depth;       /* calls within calls, as in a tool's callback; below: the outermost's */
+		bool is_refused;
+		bool is_managed;          /* the memory to give back */
 		struct account *account;  /* of the GPU; NULL: nothing to do */
 		uint64_t bytes;           /* reserved, or to give back */
 		void *holding;            /* the pool, or the context of the memory to give back */
-		bool is_refused;
-		bool is_managed;          /* the memory to give back */
 		struct call_array array;  /* in place of the program's */
 	} memory;
 };

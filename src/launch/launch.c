@@ -44,15 +44,27 @@ static unsigned int tpcs_of(const struct launch *launch, const struct decision *
 	return decision->state == DECISION_RESTRICTED ? tpcset_count(&decision->set) : all;
 }
 
+/* Masks for clusters stay while nothing has changed but the gate's answer. */
+static void forget_fitted(struct frame *frame, bool is_as_before)
+{
+	bool has_same = !frame->has_more || tpcset_equal(&frame->more, &frame->recent.more);
+
+	if (!is_as_before)
+		frame->fitted[0].cluster = 0;
+	if (!is_as_before || !has_same)
+		frame->fitted[1].cluster = 0;
+}
+
 /* The next launch on the same context gets the same while nothing has changed. */
 static void remember(struct launch *launch, const struct decision *decision, uint64_t epoch)
 {
+	const struct recent *before = &launch->frame.recent;
 	bool is_of_launch =
 	    decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
+	bool is_of_epoch = (before->epoch & ~(EPOCH_OTHER | EPOCH_KEPT)) == epoch && before->context == launch->context;
 
-	if (is_of_launch || launch->frame.recent.epoch != epoch || launch->frame.recent.context != launch->context)
-		launch->frame.fitted.cluster = 0;
+	forget_fitted(&launch->frame, is_of_epoch && !is_of_launch);
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
@@ -62,7 +74,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.is_yielding = decision->is_yielding,
 		.tpcs = tpcs_of(launch, decision),
 		.has_more = launch->frame.has_more,
-		.more = launch->frame.more,
+		.more = launch->frame.has_more ? launch->frame.more : before->more,
 		.gpu = is_restricted ? launch->gpu : NULL,
 		.set = decision->set,
 	};
@@ -112,11 +124,11 @@ static void remember_fitted(struct launch *launch, const struct decision *decisi
 	unsigned int cluster = is_kept ? qmd_cluster(launch->gpu->family, launch->qmd) : 0;
 
 	if (cluster > 0)
-		launch->frame.fitted = (struct fitted){
-			.cluster = cluster,
+		launch->frame.fitted[launch->frame.has_more] = (struct fitted){
+			.cluster = (uint16_t)cluster,
 			.own = saved->is_valid ? saved->mask : (struct qmd_mask){{0}},
 			.mask = *mask,
-			.tpcs = tpcs_of(launch, decision),
+			.tpcs = (uint16_t)tpcs_of(launch, decision),
 			.notes = decision->notes,
 		};
 }
@@ -141,6 +153,39 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 	account_launch_anew(launch->releases, change.disable);
 	if (change.counting && outcomes.counting != QMD_RELEASES)
 		account_uncounted_launch(launch->releases, outcomes.counting);
+}
+
+static inline void count_and_release(const struct launch *launch, bool is_restricted)
+{
+	const struct qmd_release *release = launch->frame.recent.release;
+	enum qmd_release_outcome outcome = release ? qmd_release(release, launch->qmd) : QMD_RELEASES;
+
+	account_launch(launch->releases, is_restricted);
+	if (__builtin_expect(outcome != QMD_RELEASES, 0))
+		account_uncounted_launch(launch->releases, outcome);
+}
+
+/* A launch with clusters gets the mask of the last such launch with the same answer of the gate, if clusters and mask of
+ * the driver are the same. */
+static bool fit_as_before(struct launch *launch, bool is_stamped)
+{
+	const struct qmd_family *family = launch->gpu->family;
+	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
+	unsigned int cluster = qmd_cluster(family, launch->qmd);
+	const struct fitted *fitted = &launch->frame.fitted[launch->frame.has_more];
+	bool fits = cluster > 0 && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
+
+	if (fits) {
+		const struct qmd_change change = {.disable = &fitted->mask, .is_exact = true};
+
+		qmd_write(family, launch->qmd, &change, NULL);
+		count_and_release(launch, true);
+		if (is_stamped)
+			stamp(launch, fitted->tpcs);
+		if (fitted->notes != 0)
+			account_reasons(fitted->notes);
+	}
+	return fits;
 }
 
 /* --- nodes of graphs ---------------------------------------------------------------------------------------------- */
@@ -195,6 +240,19 @@ static void carry_out_node(struct launch *launch, struct decision *decision)
 
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
+static void carry_out(struct launch *launch, struct decision *decision)
+{
+	residency_decide(launch, decision);
+	if (launch->frame.uploads_nodes)
+		carry_out_node(launch, decision);
+	else
+		carry_out_launch(launch, decision);
+	if (decision->state == DECISION_UNRESTRICTED)
+		violation_note(decision->reason);
+	if (decision->notes != 0)
+		account_reasons(decision->notes);
+}
+
 static __attribute__((noinline)) void decide_launch(struct launch *launch)
 {
 	/* First: after a change from here on, the next launch is decided anew. */
@@ -213,15 +271,10 @@ static __attribute__((noinline)) void decide_launch(struct launch *launch)
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
-	residency_decide(launch, &decision);
-	if (launch->frame.uploads_nodes)
-		carry_out_node(launch, &decision);
-	else
-		carry_out_launch(launch, &decision);
-	if (decision.state == DECISION_UNRESTRICTED)
-		violation_note(decision.reason);
-	if (decision.notes != 0)
-		account_reasons(decision.notes);
+	bool may_fit = decision.state == DECISION_RESTRICTED && !launch->frame.uploads_nodes;
+
+	if (!may_fit || !fit_as_before(launch, true))
+		carry_out(launch, &decision);
 }
 
 /* --- the launch path ---------------------------------------------------------------------------------------------- */
@@ -229,38 +282,6 @@ static __attribute__((noinline)) void decide_launch(struct launch *launch)
 static inline bool is_as_before(const struct recent *recent, CUcontext context)
 {
 	return recent->context == context && epoch_now() == recent->epoch;
-}
-
-static inline void count_and_release(const struct launch *launch, bool is_restricted)
-{
-	const struct qmd_release *release = launch->frame.recent.release;
-	enum qmd_release_outcome outcome = release ? qmd_release(release, launch->qmd) : QMD_RELEASES;
-
-	account_launch(launch->releases, is_restricted);
-	if (__builtin_expect(outcome != QMD_RELEASES, 0))
-		account_uncounted_launch(launch->releases, outcome);
-}
-
-/* A launch with clusters gets the mask of the last such launch, if clusters and mask of the driver are the same. */
-static bool fit_as_before(struct launch *launch)
-{
-	const struct qmd_family *family = launch->gpu->family;
-	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
-	unsigned int cluster = qmd_cluster(family, launch->qmd);
-	const struct fitted *fitted = &launch->frame.fitted;
-	bool fits = cluster > 0 && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
-
-	if (fits) {
-		const struct qmd_change change = {.disable = &fitted->mask, .is_exact = true};
-
-		qmd_write(family, launch->qmd, &change, NULL);
-		count_and_release(launch, true);
-		if (launch->frame.recent.is_stamped)
-			stamp(launch, fitted->tpcs);
-		if (fitted->notes != 0)
-			account_reasons(fitted->notes);
-	}
-	return fits;
 }
 
 /* If the mask is not written, the descriptor is unchanged: the blocks must run at once, or the version is unknown. */
@@ -272,7 +293,7 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 		count_and_release(launch, true);
 		if (launch->frame.recent.is_stamped)
 			stamp(launch, launch->frame.recent.tpcs);
-	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch)) {
+	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch, launch->frame.recent.is_stamped)) {
 		decide_launch(launch);
 	}
 }

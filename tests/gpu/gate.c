@@ -658,6 +658,47 @@ TIMED(early)
 	assert_nothing_is_said();
 }
 
+static struct tpcset where_pairs(void)
+{
+	uint32_t sms[64];
+
+	return gpu_where_clusters(&gpu, 2, 64, sms);
+}
+
+/* Slowly: in a host-bound program, masks would be decided anew for each phase. */
+static void assert_pairs_come_to_run_in(struct tpcset set)
+{
+	timed_until (gpu_ran_in(where_pairs(), set) && gpu_ran_in(gpu_where(&gpu, NULL), set))
+		timed_sleep_ms(1);
+}
+
+/* The masks for clusters of the last launches are kept, with lent TPCs and without. */
+TIMED(clusters_borrow)
+{
+	const struct tpcset own = gpu_range(0, 3), some = {{0xf0f}};
+
+	be_borrower();
+	if (gpu.topology->compute_major < 9)
+		timed_leave_out("this GPU has no clusters");
+	for (int i = 0; i < 3; i++) {
+		assert_pairs_come_to_run_in(gpu_range(0, 11));
+		want(gpu_range(4, 11));
+		while (!atomic_load(&shared->is_in_flight))
+			timed_sleep_ms(1);
+		assert_true(gpu_ran_inside(where_pairs(), own));
+		assert_true(gpu_ran_inside(gpu_where(&gpu, NULL), own));
+		want_nothing();
+	}
+	for (int i = 0; i < 10; i++)
+		assert_pairs_come_to_run_in(gpu_range(0, 11));
+	atomic_store(&shared->lent, gpu_range(8, 11).words[0]);
+	timed_until (gpu_ran_in(gpu_where(&gpu, NULL), some))
+		timed_sleep_ms(1);
+	assert_true(gpu_ran_inside(where_pairs(), some));
+	assert_pairs_come_to_run_in(some);
+	assert_nothing_is_said();
+}
+
 static uint64_t own_in_flight(void)
 {
 	return gpu_kernels(&gpu).in_flight;

@@ -15,7 +15,9 @@
 #include <stdatomic.h>
 
 #define EPOCH_NEVER UINT64_MAX         /* never the epoch */
-#define EPOCH_KEPT (UINT64_C(1) << 63) /* of a cached decision that holds within calls only (launch_leave_call) */
+/* Of a cached decision that holds within calls only, or within calls with another answer (launch/launch.h). */
+#define EPOCH_KEPT (UINT64_C(1) << 63)
+#define EPOCH_OTHER (UINT64_C(1) << 62)
 #define EPOCH_STEP (UINT64_C(1) << 32)
 
 /* Belongs to epoch.c, and is declared here for the functions below alone. */

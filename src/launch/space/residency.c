@@ -134,7 +134,7 @@ void residency_call_ended(const struct call *call)
 {
 	if (call->frame->refusal != CUDA_SUCCESS) {
 		*call->result = call->frame->refusal;
-		call->frame->fitted.cluster = 0;
+		call->frame->fitted[0].cluster = call->frame->fitted[1].cluster = 0;
 	}
 	call->frame->refusal = CUDA_SUCCESS;
 }
