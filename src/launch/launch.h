@@ -17,9 +17,9 @@ void launch_upload(struct launch *launch);
 /* This thread's next launch is decided anew. */
 void launch_forget(struct frame *frame);
 
-/* A call begins, with the gate's answer in the frame; and has ended. A cached decision is for calls with the same answer:
- * otherwise EPOCH_OTHER keeps the decision from matching. Between calls, EPOCH_KEPT does where the decision has more
- * than the own part: fills and copies are kernels outside of calls. */
+/* A call begins, with the gate's answer in the frame; and has ended. A cached decision is for calls with the same
+ * answer: otherwise EPOCH_OTHER keeps the decision from matching. Between calls, EPOCH_KEPT does where the decision has
+ * more than the own part: fills and copies are kernels outside of calls. */
 static inline void launch_enter_call(struct frame *frame)
 {
 	struct recent *recent = &frame->recent;

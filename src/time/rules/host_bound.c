@@ -4,14 +4,13 @@
 #define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
 #define REST_NS UINT64_C(10000000)  /* without work, a phase ends */
 
-/* Of the last 8 looks, in a host-bound phase. Without a pause in 8 looks the phase has ended. */
-#define PAUSES 3
-
-#define AHEAD 32 /* launches in flight: the phase has ended */
+#define PAUSES 3 /* of the last 8 looks, in a host-bound phase */
+#define BUSY 4   /* looks without a pause: the phase has ended */
+#define AHEAD 8  /* launches in flight: likewise */
 
 static void answer(struct host_bound *host, uint64_t in_flight)
 {
-	bool is_busy = in_flight >= AHEAD || host->pauses == 0;
+	bool is_busy = in_flight >= AHEAD || (host->pauses & ((1U << BUSY) - 1)) == 0;
 
 	if (is_busy)
 		host->is = false;
