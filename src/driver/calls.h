@@ -80,8 +80,8 @@ struct frame {
 	uint64_t began_ns;
 
 	union {
-		/* launch/launch.c: of the last launch with clusters, without and with `more`; valid in the epoch and context
-		 * of `recent` */
+		/* launch/launch.c: of the last launch with clusters, without `more` and with; valid in the epoch and
+		 * context of `recent` */
 		struct fitted {
 			uint16_t cluster;    /* blocks; 0: none */
 			uint16_t tpcs;       /* of the launch */

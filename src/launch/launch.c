@@ -165,8 +165,8 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
-/* A launch with clusters gets the mask of the last such launch with the gate's answer, if clusters and mask of the driver
- * are the same. */
+/* A launch with clusters gets the mask of the last such launch with the gate's answer, if clusters and mask of the
+ * driver are the same. */
 static bool fit_as_before(struct launch *launch, bool is_stamped)
 {
 	const struct qmd_family *family = launch->gpu->family;
