@@ -2,9 +2,13 @@
 
 struct epoch_sources epoch_sources;
 
+/* The bits of cached decisions stay free. Only after 2^30 raises does an epoch come again. */
 void epoch_raise(void)
 {
-	atomic_fetch_add_explicit(&epoch_sources.invalidations, EPOCH_STEP, memory_order_release);
+	uint64_t now = atomic_load(&epoch_sources.invalidations);
+
+	while (!atomic_compare_exchange_weak(&epoch_sources.invalidations, &now, (now + EPOCH_STEP) % EPOCH_OTHER))
+		;
 }
 
 void epoch_raise_masks(void)

@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#define EPOCH_NEVER UINT64_MAX         /* never the epoch */
+#define EPOCH_NEVER UINT64_MAX /* never the epoch */
 /* Of a cached decision that holds within calls only, or within calls with another answer (launch/launch.h). */
 #define EPOCH_KEPT (UINT64_C(1) << 63)
 #define EPOCH_OTHER (UINT64_C(1) << 62)
