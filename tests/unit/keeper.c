@@ -165,12 +165,12 @@ TEST(beside_a_claim)
 	launched += 6;
 	assert_int_equal(look_at(NOW + MS), 150 * US);
 	launched += 7; /* each launch looks as well */
-	assert_int_equal(look_at(NOW + 2 * MS), 500 * US);
+	assert_int_equal(look_at(NOW + 2 * MS), 2 * MS / 3);
 	gpus = 2; /* all launch on the first */
 	launched += 7;
 	assert_int_equal(look_at(NOW + 5 * MS / 2), 150 * US);
 	launches_wait = false;
-	assert_int_equal(look_at(NOW + 3 * MS), 500 * US);
+	assert_int_equal(look_at(NOW + 3 * MS), 2 * MS / 3);
 }
 
 static void assert_borrows(unsigned int tpcs, uint64_t at)
@@ -267,7 +267,7 @@ TEST(a_host_bound_borrower_rests)
 	launch_in_row(NOW, 100, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	assert_false(atomic_load(&gate_state.is_open));
-	assert_int_equal(look_at(NOW + SECOND + MS), 500 * US); /* or the end of the reason would not be seen */
+	assert_int_equal(look_at(NOW + SECOND + MS), 2 * MS / 3); /* or the end of the reason would not be seen */
 	give((struct segment_revision){.lending.borrows = SEGMENT_BORROW_SET}); /* as when a watcher begins to look */
 	look_at(NOW + SECOND + 2 * MS);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);

@@ -27,7 +27,7 @@
 #define SERVER_NS (100 * MS)    /* at MPS */
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
 #define WINDOW_NS (3 * MS / 20) /* at waiting launches that may still be changed, while no thread launches */
-#define WATCH_NS (MS / 2)       /* at launches, while the process works */
+#define WATCH_NS (2 * MS / 3)   /* at launches, while the process works */
 
 /* The word of a member of the group holds for this time. */
 #define TOGETHER_NS (20 * MS)
