@@ -305,9 +305,10 @@ TEST(phases_of_a_host_bound_borrower)
 	assert_false(atomic_load(&gate_listens));
 	unended = 900;
 	look_at(NOW + SECOND + MS);
+	look_at(NOW + SECOND + 2 * MS);
 	assert_true(atomic_load(&gate_listens));
 	atomic_store(&gate_state.has_more, true);
-	launch_in_row(NOW + SECOND + 2 * MS, 100, 0);
+	launch_in_row(NOW + SECOND + 3 * MS, 100, 0);
 	assert_false(atomic_load(&gate_listens));
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	atomic_store(&gate_state.has_more, true);

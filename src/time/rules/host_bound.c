@@ -4,13 +4,13 @@
 #define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
 #define REST_NS UINT64_C(10000000)  /* without work, a phase ends */
 
-#define PAUSES 3 /* of the last 8 looks, in a host-bound phase */
-#define BUSY 4   /* looks without a pause: the phase has ended */
-#define AHEAD 8  /* launches in flight: likewise */
+/* The looks that count are those with work in flight, or launches in a row. */
+#define PAUSES 3 /* of the last 8 looks, in a host-bound phase; without a pause in 8 looks the phase has ended */
+#define AHEAD 8  /* launches in flight in two looks in a row: the phase has ended */
 
-static void answer(struct host_bound *host, uint64_t in_flight)
+static void answer(struct host_bound *host)
 {
-	bool is_busy = in_flight >= AHEAD || (host->pauses & ((1U << BUSY) - 1)) == 0;
+	bool is_busy = (host->ahead & 3) == 3 || host->pauses == 0;
 
 	if (is_busy)
 		host->is = false;
@@ -30,8 +30,9 @@ void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, u
 		*host = (struct host_bound){.is = false};
 	if (in_flight > 0 || is_in_row) {
 		host->pauses = (uint8_t)(host->pauses << 1 | (in_flight == 0));
+		host->ahead = (uint8_t)(host->ahead << 1 | (in_flight >= AHEAD));
 		host->worked = now;
-		answer(host, in_flight);
+		answer(host);
 	}
 	host->looked = now;
 	host->launched = launched;

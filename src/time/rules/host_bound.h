@@ -15,7 +15,7 @@
 /* All zero: nothing was seen yet. */
 struct host_bound {
 	bool is;                   /* the answer */
-	uint8_t pauses;            /* a bit for each of the last looks, the newest first: nothing was in flight */
+	uint8_t pauses, ahead;     /* a bit for each look, the newest first: nothing was in flight, and much was */
 	uint64_t looked, launched; /* at the last look */
 	uint64_t worked;           /* the last look with work in flight, or launches in a row */
 };
