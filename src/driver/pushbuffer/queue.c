@@ -47,12 +47,11 @@ static inline enum queue_front front_of(const struct queue *queue)
 {
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_relaxed);
 	enum queue_front front = queue->ended;
+	bool is_known = queue->others == atomic_load_explicit(&interruptions, memory_order_relaxed);
 
-	if (queue->others != atomic_load_explicit(&interruptions, memory_order_relaxed))
-		front = QUEUE_FRONT_UNKNOWN;
-	else if (!notes_has_ended(queue->notes[last % LAUNCHES].end))
+	if (is_known && !notes_has_ended(queue->notes[last % LAUNCHES].end))
 		front = QUEUE_FRONT_RUNS;
-	else if (queue->foreign != atomic_load_explicit(&foreign, memory_order_relaxed))
+	else if (!is_known || queue->foreign != atomic_load_explicit(&foreign, memory_order_relaxed))
 		front = QUEUE_FRONT_UNKNOWN;
 	return front;
 }
