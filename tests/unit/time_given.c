@@ -89,7 +89,21 @@ TEST(what_became_of_held_launches)
 	assert_non_null(strstr(text, segment_time_text(SEGMENT_TIME_PAGEABLE)));
 }
 
-/* Each way to have time has what the other one has not. */
+/* As of a borrower that finds nothing to borrow. */
+TEST(a_remark_of_a_setting_in_force)
+{
+	struct segment_time time = {.state = SEGMENT_TIME_HOST_BOUND};
+	char text[TIME_USE];
+
+	assert_true(segment_time_is_in_force(SEGMENT_TIME_HOST_BOUND));
+	assert_true(segment_time_is_in_force(SEGMENT_TIME_TOO_LONG));
+	assert_false(segment_time_is_in_force(SEGMENT_TIME_MPS_GONE));
+	assert_non_null(strstr(time_describe(&all, &time, text), segment_time_text(SEGMENT_TIME_HOST_BOUND)));
+	time.state = SEGMENT_TIME_HELD;
+	assert_null(strstr(time_describe(&all, &time, text), segment_time_text(SEGMENT_TIME_HELD)));
+}
+
+/* Suspension has what held launches have not, and held launches what suspension has not. */
 TEST(what_holds)
 {
 	for (enum setting setting = 0; setting < SETTING_MEMORY; setting++) {

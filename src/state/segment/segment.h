@@ -110,10 +110,17 @@ enum segment_time_state {
 
 const char *segment_time_text(enum segment_time_state state);
 
+/* Whether the process obeys by holding back launches, with or without a remark. */
+static inline bool segment_time_holds_launches(enum segment_time_state state)
+{
+	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_HOST_BOUND ||
+	       state == SEGMENT_TIME_WEAK;
+}
+
 /* Whether the process obeys: by suspension, or by holding back launches. */
 static inline bool segment_time_is_in_force(enum segment_time_state state)
 {
-	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_WEAK;
+	return state == SEGMENT_TIME_IN_FORCE || segment_time_holds_launches(state);
 }
 
 /* The owner's report on its time. "or" separates the meaning with suspension from the meaning with held launches. */

@@ -10,23 +10,16 @@
 
 /* --- as text ------------------------------------------------------------------------------------------------------ */
 
-/* Launches are held back, with or without a remark. */
-static bool holds_launches(enum segment_time_state state)
-{
-	return state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG || state == SEGMENT_TIME_HOST_BOUND ||
-	       state == SEGMENT_TIME_WEAK;
-}
-
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum setting setting)
 {
-	bool holds = segment_time_is_in_force(state) || holds_launches(state);
+	bool holds = segment_time_is_in_force(state);
 
 	if (setting == SETTING_QUOTA)
 		holds = holds || state == SEGMENT_TIME_NO_PLACE || !segment_quota_limits(revision->quota);
 	else if (setting == SETTING_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
 	else if (setting == SETTING_LEND || setting == SETTING_BORROW)
-		holds = holds_launches(state);
+		holds = segment_time_holds_launches(state);
 	return holds || setting == SETTING_MEMORY;
 }
 
@@ -78,7 +71,7 @@ static int describe_held(uint64_t held, char *text, size_t room)
 
 static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
-	bool is_held = holds_launches(time->state) || time->held > 0;
+	bool is_held = segment_time_holds_launches(time->state) || time->held > 0;
 	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
 	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended",
 	                      (double)time->aside_us / 1e6);
@@ -89,13 +82,14 @@ static int describe_use(const struct segment_time *time, char text[TIME_USE])
 
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE])
 {
-	bool is_in_force = segment_time_is_in_force(time->state), is_used = is_in_force || time->present_us > 0;
+	bool is_used = segment_time_is_in_force(time->state) || time->present_us > 0;
+	bool has_remark = time->state != SEGMENT_TIME_IN_FORCE && time->state != SEGMENT_TIME_HELD;
 	int length = 0;
 
 	text[0] = '\0';
 	if (is_used)
 		length = describe_use(time, text);
-	if (segment_time_limits(revision) && (!is_in_force || time->state == SEGMENT_TIME_WEAK))
+	if (segment_time_limits(revision) && has_remark)
 		snprintf(text + length, TIME_USE - (size_t)length, "%s %s", is_used ? ";" : ":",
 		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
 	return text;
@@ -134,8 +128,9 @@ static bool can_go_first(enum segment_time_state state)
 static bool is_refused(enum segment_time_state state, const struct segment_revision *revision)
 {
 	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
+	bool may_hold = state <= SEGMENT_TIME_HELD || segment_time_is_in_force(state);
 
-	return state > SEGMENT_TIME_HELD && !holds_launches(state) && !(has_priority_only && can_go_first(state));
+	return !may_hold && !(has_priority_only && can_go_first(state));
 }
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)
