@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-static atomic_bool is_wanted;
+static atomic_bool is_wanted, was_wanted;
 
 /* Once. */
 static bool refuse(struct error *error, enum segment_reason reason)
@@ -45,6 +45,8 @@ bool queued_want(bool wanted, struct error *error)
 		hook_want_submissions(false);
 	queue_interrupt(); /* foreign work was not announced before */
 	atomic_store(&is_wanted, wanted && can);
+	if (wanted && can)
+		atomic_store(&was_wanted, true);
 	timestamps_want(wanted && can);
 	if (wanted && can)
 		hook_want_more();
@@ -62,8 +64,8 @@ static bool is_other_work(int id)
 
 bool queued_wants_call(int id)
 {
-	return atomic_load_explicit(&is_wanted, memory_order_relaxed) &&
-	       (calls_launch(id) || calls_destroy_stream(id) || is_other_work(id));
+	return (atomic_load_explicit(&is_wanted, memory_order_relaxed) && (calls_launch(id) || is_other_work(id))) ||
+	       (atomic_load_explicit(&was_wanted, memory_order_relaxed) && calls_destroy_stream(id));
 }
 
 void queued_call_begins(const struct call *call)

@@ -601,6 +601,62 @@ TIMED_WITH(NULL, NULL, timed_run_on_simulator, a_driver_that_announces_nothing)
 	assert_int_equal(counted(SEGMENT_QUEUE_NO_SEQUENCES), 0);
 }
 
+static void *launch_long(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	launch(CU_STREAM_PER_THREAD, LONG);
+	launch(CU_STREAM_PER_THREAD, LONG);
+	return unused;
+}
+
+static void *launch_short(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	launch(CU_STREAM_PER_THREAD, SHORT);
+	return unused;
+}
+
+/* A new thread often has the memory of the thread before, and never the stream. */
+TIMED(streams_of_two_threads)
+{
+	open_gpu();
+	assert_int_equal(pthread_join(thread_start(launch_long, NULL), NULL), 0);
+	copy();
+	assert_int_equal(pthread_join(thread_start(launch_short, NULL), NULL), 0);
+	assert_false(last_is_noted());
+}
+
+static unsigned int launch_into_each(const CUstream *streams, unsigned int count)
+{
+	unsigned int have_places = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		launch(streams[i], SHORT);
+		have_places += launched[(launches - 1) % LAUNCHES_MAX].turn > 0;
+	}
+	gpu_check(cuCtxSynchronize());
+	return have_places;
+}
+
+/* As in a phase without notes. */
+TIMED(streams_destroyed_while_nothing_is_noted)
+{
+	CUstream streams[200];
+	unsigned int half = COUNT_OF(streams) / 2, before;
+	struct error error;
+
+	open_gpu();
+	for (unsigned int i = 0; i < COUNT_OF(streams); i++)
+		streams[i] = gpu_new_stream();
+	before = launch_into_each(streams, half);
+	queued_want(false, &error);
+	hook_want_more();
+	for (unsigned int i = 0; i < half; i++)
+		gpu_check(cuStreamDestroy_v2(streams[i]));
+	assert_true(queued_want(true, &error));
+	assert_in_range(launch_into_each(streams + half, half), before * 3 / 4, half);
+}
+
 /* More streams than there are places are launched into as ever. */
 TIMED(more_streams_than_places)
 {

@@ -53,6 +53,7 @@ struct queue {
 	_Atomic uint32_t number;                      /* of the place */
 
 	/* Only launching threads look at these. */
+	uint64_t thread;            /* the number of the thread that has the stream; 0: of no thread, or not known */
 	uint64_t others, foreign;   /* interruptions, and foreign work, up to the last launch; NEVER before the first */
 	struct qmd_mask_place mask; /* in the descriptors of the GPU */
 	unsigned int stamp;         /* the descriptors' word with the address of the timestamp */

@@ -42,7 +42,7 @@ void queue_pass_foreign(void)
 	atomic_fetch_add_explicit(&foreign, 1, memory_order_relaxed);
 }
 
-/* A launch that runs is ahead, whatever foreign work is in between. */
+/* A running launch is ahead, also of foreign work. */
 static inline enum queue_front front_of(const struct queue *queue)
 {
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_relaxed);
@@ -64,9 +64,32 @@ bool queue_is_answered(CUstream stream, CUcontext context)
 	                        atomic_load_explicit(&queue->turns, memory_order_relaxed);
 }
 
+static uint64_t own_number(void)
+{
+	static _Atomic uint64_t threads;
+	static __thread uint64_t own __attribute__((tls_model("initial-exec")));
+
+	own = own != 0 ? own : atomic_fetch_add(&threads, 1) + 1;
+	return own;
+}
+
+/* A new thread may have the place of an ended thread, with launches of a different stream. */
+static struct queue *find(CUstream stream, CUcontext context)
+{
+	struct queue *queue = notes_find(streams_number(stream, context));
+	uint64_t thread = queue && stream == CU_STREAM_PER_THREAD ? own_number() : 0;
+
+	if (queue && queue->thread != thread) {
+		atomic_store(&queue->begin, atomic_load(&queue->turns));
+		queue->others = NEVER;
+		queue->thread = thread;
+	}
+	return queue;
+}
+
 static __attribute__((noinline)) enum queue_front search_front(CUstream stream, CUcontext context)
 {
-	const struct queue *queue = notes_find(streams_number(stream, context));
+	const struct queue *queue = find(stream, context);
 
 	return queue ? front_of(queue) : QUEUE_FRONT_UNKNOWN;
 }
@@ -283,7 +306,7 @@ static __attribute__((noinline)) enum queue_outcome note_first(struct launch *la
                                                                const struct submission *submission)
 {
 	uintptr_t stream = streams_number(launch->frame.stream, launch->context);
-	struct queue *queue = notes_find(stream);
+	struct queue *queue = find(launch->frame.stream, launch->context);
 	enum queue_outcome outcome = QUEUE_STREAMS;
 
 	if (!queue)

@@ -11,14 +11,14 @@
  *   driver needs to fill the pushbuffer of the channel once, some 4 MB. Then the store meets new commands, and takes
  *   place only if their word equals the word of the mask. The GPU ignores the bits of absent TPCs, so these have a
  *   tag, different for each launch of the process: an equal word can only be in a part of a mask without absent TPCs.
- * - Foreign work of the stream between both launches (a copy, a fill, a graph, a function of the host) does not move
- *   the commands: they stay until all work ahead has ended. But foreign work takes its time after the end of the
- *   launch ahead, and meanwhile the mask cannot be changed. And a launch behind the work of another engine may lie in
- *   another channel, where the GPU fetches the commands at once. So behind foreign work no launch is noted.
+ * - Foreign work of the stream between both launches (a copy, a fill, a graph) does not move the commands: they stay
+ *   until all work ahead has ended. A launch behind foreign work is noted as long as the launch ahead of the work has
+ *   not ended. Later the mask stays as it is. Behind the work of another engine, a launch may lie in another channel,
+ *   where the GPU fetches the commands at once: then a change has no effect.
  * - A wait for an event keeps the order of the stream, and adds no work. A launch behind a wait is noted as long as
  *   the launch ahead of the wait has not ended. Later the launch may wait for any time, and is not noted.
- * - A launch with programmatic dependent launch may begin before the launch ahead has ended, so neither this launch
- *   nor the launch behind is ever noted: the GPU processes both early.
+ * - A launch with programmatic dependent launch may begin before the launch ahead has ended, and is never noted. The
+ *   GPU fetches the launch behind early, too: so launches with fewer than QUEUE_FETCHED ahead are not changed.
  * - Before a checkpoint (cuCheckpoint, published) all submitted work ends, and no call comes in before the restore: no
  *   launch waits then.
  *
