@@ -14,7 +14,7 @@ FIXTURE(begin)
 	host = (struct host_bound){.is = false};
 	now = NOW;
 	launched = 0;
-	host_bound_look(&host, now, launched, 0);
+	host_bound_look(&host, now, launched, 3);
 }
 
 static bool look(uint64_t launches, uint64_t in_flight)
@@ -64,6 +64,20 @@ TEST(many_launches_end_the_phase)
 	assert_true(look(12, 0));
 }
 
+/* A host that waits for each of two launches gains from each. */
+TEST(never_more_than_two_launches)
+{
+	look_often(29, 12, 0);
+	assert_true(look(12, 2));
+	look_often(8, 12, 0);
+	assert_false(look(12, 2));
+	look_often(99, 12, 0);
+	assert_false(host.is);
+	look_often(2, 12, 3);
+	look_often(3, 12, 0);
+	assert_true(host.is);
+}
+
 /* A program that waits for each launch. */
 TEST(always_some_work_ends_the_phase)
 {
@@ -77,7 +91,7 @@ TEST(always_some_work_ends_the_phase)
 /* As a service, where a launch pays to be short. */
 TEST(single_launches_do_not_count)
 {
-	look_often(99, 4, 0);
+	look_often(9, 4, 0);
 	assert_false(host.is);
 	look_often(3, 5, 0);
 	assert_true(host.is);
@@ -89,7 +103,9 @@ TEST(a_pause_of_the_program_ends_the_phase)
 	look_often(20, 0, 0);
 	assert_true(host.is);
 	assert_false(look(0, 0));
-	assert_false(look(12, 0));
+	assert_false(look(12, 3));
+	look_often(3, 12, 0);
+	assert_true(host.is);
 }
 
 TEST(looks_in_quick_succession)

@@ -4,8 +4,8 @@
  * caller gives the observations, and the time in ns of a clock that never goes back.
  *
  * A program has phases of some milliseconds of either kind. In a phase where the GPU waits for the host, the program
- * launches in a row, and nothing is in flight in many looks. In a phase where the host waits for the GPU, many launches
- * are in flight, or always some.
+ * launches in a row, nothing is in flight in many looks, and several launches are now and then. In a phase where the
+ * host waits for the GPU, many launches are in flight, or always some, or never more than the host waits for.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 struct host_bound {
 	bool is;                   /* the answer */
 	uint8_t pauses, ahead;     /* a bit for each look, the newest first: nothing was in flight, and much was */
+	uint32_t several;          /* likewise: more than a host that waits for its launches has */
 	uint64_t looked, launched; /* at the last look */
 	uint64_t worked;           /* the last look with work in flight, or launches in a row */
 };
