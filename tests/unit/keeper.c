@@ -33,6 +33,8 @@ static uint64_t now, idle_since;
 static bool wants, launches_wait, has_claim, is_mps_there, are_noted;
 static bool was_open; /* at the last change of `are_noted` */
 static uint64_t launched, unended;
+static bool cannot_note;
+static unsigned int asked; /* whether to note */
 static unsigned int looks_at_mps, looks_at_others, gpus;
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
@@ -90,9 +92,10 @@ WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
 
 WRAP(bool, queued_want, bool wanted, struct error *error)
 {
+	asked++;
 	are_noted = wanted;
 	was_open = atomic_load(&gate_state.is_open);
-	return true;
+	return !cannot_note;
 }
 
 WRAP(void, hook_want_more, void)
@@ -119,7 +122,7 @@ FIXTURE(begin)
 {
 	now = NOW;
 	idle_since = launched = unended = 0;
-	wants = launches_wait = has_claim = false;
+	wants = launches_wait = has_claim = cannot_note = false;
 	is_mps_there = true;
 	gpus = 1;
 	keeper_after_fork();
@@ -256,7 +259,7 @@ static void launch_in_row(uint64_t from, uint64_t launches, uint64_t least)
 {
 	for (uint64_t at = from; at <= from + SECOND; at += MS) {
 		launched += launches;
-		unended = least + at / MS % 2 * 2;
+		unended = least + at / MS % 2 * 3;
 		look_at(at);
 	}
 }
@@ -297,7 +300,51 @@ TEST(launches_have_ends_while_the_gate_is_open)
 	assert_false(was_open);
 }
 
-/* Each phase is over in some milliseconds. A watcher learns whether the program borrows at all. */
+TEST(launches_have_ends_until_the_look_after_the_last_lender)
+{
+	wants = has_claim = true;
+	unended = 900;
+	look_at(NOW);
+	has_claim = false;
+	look_at(NOW + 5 * MS);
+	assert_true(are_noted);
+	look_at(NOW + 6 * MS);
+	assert_false(are_noted);
+}
+
+TEST(where_launches_cannot_be_noted)
+{
+	cannot_note = wants = has_claim = launches_wait = true;
+	unended = 900;
+	asked = 0;
+	for (uint64_t at = NOW; at < NOW + SECOND;)
+		at += look_at(at);
+	assert_in_range(asked, 100, 210);
+}
+
+TEST(short_phases_are_no_state)
+{
+	wants = has_claim = true;
+	for (uint64_t at = NOW, looks = 0; at < NOW + SECOND; looks++) {
+		bool has_slow_host = at / (10 * MS) % 2 == 0;
+
+		launched += 30;
+		unended = has_slow_host ? looks % 2 * 3 : 40;
+		at += look_at(at);
+		assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	}
+}
+
+/* A launch behind the wait may come after the rest. */
+TEST(waits_are_heard_in_a_rest)
+{
+	wants = has_claim = true;
+	launch_in_row(NOW, 100, 0);
+	assert_false(gate_wants_call(CALL_LAUNCH_EX));
+	assert_true(gate_wants_call(CALL_WAIT_EVENT));
+}
+
+/* A watcher learns whether the program borrows at all. */
 TEST(phases_of_a_host_bound_borrower)
 {
 	wants = has_claim = true;
@@ -307,13 +354,12 @@ TEST(phases_of_a_host_bound_borrower)
 	look_at(NOW + SECOND + MS);
 	look_at(NOW + SECOND + 2 * MS);
 	assert_true(atomic_load(&gate_listens));
-	atomic_store(&gate_state.has_more, true);
-	launch_in_row(NOW + SECOND + 3 * MS, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	look_at(NOW + SECOND + 251 * MS);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	launch_in_row(NOW + 2 * SECOND, 100, 0);
 	assert_false(atomic_load(&gate_listens));
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
-	atomic_store(&gate_state.has_more, true);
-	look_at(NOW + 3 * SECOND);
-	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
 
 /* A graph in lent TPCs would stay there. */
@@ -325,9 +371,11 @@ TEST(moved_graphs_go_on)
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	has_claim = false;
 	look_at(NOW + 2 * SECOND);
+	look_at(NOW + 2 * SECOND + MS);
 	assert_true(atomic_load(&gate_listens));
 	atomic_store(&gate_state.graphs_have_moved, false);
 	look_at(NOW + 3 * SECOND);
+	look_at(NOW + 3 * SECOND + MS);
 	assert_false(atomic_load(&gate_listens));
 }
 

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-atomic_bool gate_listens;
+atomic_bool gate_listens, gate_hears_waits;
 
 static const struct launch_end none = {.number = 0}, called = {.number = IN_FLIGHT_CALLED},
                                until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
@@ -140,6 +140,17 @@ static enum length_place place_of(const struct frame *frame)
 	return frame->has_more ? LENGTH_MORE : LENGTH_PART;
 }
 
+/* Whether a length can be measured from the call, or from the end of the launch ahead. A graph ends once nothing is in
+ * flight; and behind unknown work, a launch may wait for long. */
+static bool begin_is_known(const struct arrival *arrival)
+{
+	CUcontext context = arrival->call->context;
+	bool is_known = !arrival->work.is_graph &&
+	                queue_front(arrival->work.stream, context) != QUEUE_FRONT_UNKNOWN;
+
+	return is_known || window_is_idle(arrival->gate);
+}
+
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
@@ -155,9 +166,7 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 		.is_wide = frame->has_more,
 		.edits = epoch_of_edits(),
 	}.word;
-	/* A graph ends once nothing is in flight. */
-	if ((!arrival->work.is_graph || window_is_idle(arrival->gate)) &&
-	    window_is_due(arrival->gate, arrival->length, place_of(frame)))
+	if (window_is_due(arrival->gate, arrival->length, place_of(frame)) && begin_is_known(arrival))
 		frame->launched_ns = process_clock_ns();
 }
 

@@ -15,14 +15,19 @@
 
 #include <stdatomic.h>
 
-/* Launches are decided about: while a higher claim or a quota matters, and for ever once a graph has moved. */
+/* Launches are decided about: while a higher claim or a quota matters, and for ever once a graph has moved. From the
+ * first time on, waits are heard: a launch may come behind a wait of before. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
+extern atomic_bool gate_hears_waits __attribute__((visibility("hidden")));
 
 /* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */
 static inline bool gate_wants_call(int id)
 {
-	return atomic_load_explicit(&gate_listens, memory_order_relaxed) &&
-	       calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH | CALLS_WAITS);
+	bool listens = atomic_load_explicit(&gate_listens, memory_order_relaxed);
+	bool hears_waits = atomic_load_explicit(&gate_hears_waits, memory_order_relaxed);
+
+	return (listens && calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH)) ||
+	       ((listens || hears_waits) && calls_are(id, CALLS_WAITS));
 }
 void gate_call_begins(const struct call *call);
 void gate_call_ended(const struct call *call);

@@ -39,7 +39,9 @@ static struct {
 	const struct segment *segment;
 	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, has_claims, has_borrowed, is_too_long, is_weak, notes;
+	bool has_gate, has_server, has_claims, is_too_long, is_weak;
+	bool notes, cannot_note, had_notes; /* launches are noted; cannot be; were to be at the last look */
+	bool rests_always, is_host_bound;   /* at all looks since the last turn; up to the last turn */
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
 	bool is_launching; /* on the only GPU, at least as often as our thread looks at waiting launches */
@@ -77,10 +79,14 @@ static void note_launches(bool wanted)
 	bool listened = atomic_exchange(&gate_listens, listens);
 	struct error error;
 
+	if (listens)
+		atomic_store(&gate_hears_waits, true);
 	if (listens && !listened)
 		epoch_raise(); /* earlier decisions are for fills as well */
-	if (wanted != keeper.notes)
+	if (wanted != keeper.notes && !(wanted && keeper.cannot_note)) {
 		keeper.notes = queued_want(wanted, &error) && wanted;
+		keeper.cannot_note = wanted && !keeper.notes;
+	}
 	if (listens != listened)
 		hook_want_more();
 }
@@ -131,8 +137,10 @@ static bool see_gpu(const struct gpu *gpu)
 	if (!gate || !gpu->topology)
 		return false;
 	claims_see(&made, gpu->pci, &keeper.rules);
-	if (!lock(gate))
+	if (!lock(gate)) {
+		keeper.has_all = false;
 		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
+	}
 	bool stays = claims_are_equal(&made, &gate->claims);
 
 	keeper.has_all = keeper.has_all && made.has_part && !made.is_narrow;
@@ -203,7 +211,7 @@ void keeper_end(void)
 {
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
-	keeper.has_gate = keeper.has_server = false;
+	keeper.has_gate = keeper.has_server = keeper.had_notes = keeper.is_host_bound = false;
 	keeper.host = (struct host_bound){.is = false};
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
@@ -337,6 +345,7 @@ static void see_others(uint64_t now)
 	bool are_higher = false;
 
 	keeper.has_all = true;
+	keeper.cannot_note = false; /* the next attempt */
 	peers_look(now, &keeper.work, &self);
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
@@ -365,22 +374,25 @@ static void share(uint64_t now)
  * until the process is idle. A launch that began while the gate was open has its end by the next look. */
 static void open_gate(void)
 {
-	bool was_open = atomic_load(&gate_state.is_open), notes = keeper.has_claims && (was_open || !rests());
+	bool notes = (keeper.has_claims && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX;
 
-	note_launches(notes || atomic_load(&gate_state.spent_at) != UINT64_MAX);
+	note_launches(notes || keeper.had_notes);
+	keeper.had_notes = notes;
 	atomic_store(&gate_state.is_open, opens());
 }
 
-/* Each turn sees whether there was a loan, and whether every possible loan was for too short a time. */
+/* Each turn sees whether the process rested all the time, and whether every possible loan was for too short a time. */
 static void turn(uint64_t now)
 {
+	keeper.rests_always = keeper.rests_always && keeper.has_claims && rests();
 	if (now - keeper.turned < TURN_NS)
 		return;
 	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false),
 	     has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
-	keeper.has_borrowed = has_more;
+	keeper.is_host_bound = keeper.rests_always;
+	keeper.rests_always = true;
 	keeper.turned = now;
 }
 
@@ -410,7 +422,7 @@ enum segment_time_state keeper_state(void)
 {
 	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
-	if (keeper.has_claims && rests() && !keeper.has_borrowed)
+	if (keeper.is_host_bound)
 		state = SEGMENT_TIME_HOST_BOUND;
 	if (keeper.is_weak)
 		state = SEGMENT_TIME_WEAK;
