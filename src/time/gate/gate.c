@@ -141,14 +141,15 @@ static enum length_place place_of(const struct frame *frame)
 }
 
 /* Whether a length can be measured from the call, or from the end of the launch ahead. A graph ends once nothing is in
- * flight; and behind unknown work, a launch may wait for long. */
+ * flight; and behind unknown work, a launch may wait for long, unless nothing is in flight. */
 static bool begin_is_known(const struct arrival *arrival)
 {
-	CUcontext context = arrival->call->context;
-	bool is_known = !arrival->work.is_graph &&
-	                queue_front(arrival->work.stream, context) != QUEUE_FRONT_UNKNOWN;
+	const struct claims *claims = &arrival->gate->claims;
 
-	return is_known || window_is_idle(arrival->gate);
+	if (arrival->work.is_graph)
+		return window_is_idle(arrival->gate);
+	return queue_front(arrival->work.stream, arrival->call->context) != QUEUE_FRONT_UNKNOWN ||
+	       (!claims->own_is_unknown && claims_own_in_flight(claims) == 0);
 }
 
 static void answer(const struct arrival *arrival, struct frame *frame)
