@@ -45,11 +45,11 @@ bool queued_want(bool wanted, struct error *error)
 		hook_want_submissions(false);
 	queue_interrupt(); /* foreign work was not announced before */
 	atomic_store(&is_wanted, wanted && can);
-	if (wanted && can)
-		atomic_store(&was_wanted, true);
 	timestamps_want(wanted && can);
-	if (wanted && can)
+	if (wanted && can) {
+		atomic_store(&was_wanted, true);
 		hook_want_more();
+	}
 	epoch_raise();
 	return can;
 }
@@ -76,7 +76,7 @@ void queued_call_begins(const struct call *call)
 		queue_wait(calls_waiting_stream(call), call->context);
 	else if (calls_make_stream_wait(call->id))
 		queue_interrupt();
-	else if (is_other_work(call->id))
+	else if (calls_may_use_managed_memory(call->id))
 		queue_pass_foreign();
 }
 

@@ -235,6 +235,11 @@ uint64_t claims_own_in_flight(const struct claims *claims)
 	return sum(claims->own, claims->own_count, counts_place_in_flight);
 }
 
+bool claims_own_are_idle(const struct claims *claims)
+{
+	return !claims->own_is_unknown && claims_own_in_flight(claims) == 0;
+}
+
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)
 {
 	struct tpcset more = {{0}}, taken = {{0}};

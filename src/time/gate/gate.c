@@ -144,12 +144,15 @@ static enum length_place place_of(const struct frame *frame)
  * flight; and behind unknown work, a launch may wait for long, unless nothing is in flight. */
 static bool begin_is_known(const struct arrival *arrival)
 {
-	const struct claims *claims = &arrival->gate->claims;
+	const struct gate *gate = arrival->gate;
+	bool is_known;
 
 	if (arrival->work.is_graph)
-		return window_is_idle(arrival->gate);
-	return queue_front(arrival->work.stream, arrival->call->context) != QUEUE_FRONT_UNKNOWN ||
-	       (!claims->own_is_unknown && claims_own_in_flight(claims) == 0);
+		is_known = window_is_idle(gate);
+	else
+		is_known = queue_front(arrival->work.stream, arrival->call->context) != QUEUE_FRONT_UNKNOWN ||
+		           claims_own_are_idle(&gate->claims);
+	return is_known;
 }
 
 static void answer(const struct arrival *arrival, struct frame *frame)

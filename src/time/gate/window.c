@@ -23,8 +23,7 @@
 
 bool window_is_idle(const struct gate *gate)
 {
-	return !gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) == 0 &&
-	       atomic_load(&gate_state.entering) == 0;
+	return claims_own_are_idle(&gate->claims) && atomic_load(&gate_state.entering) == 0;
 }
 
 static uint64_t longest_limit(const struct gate *gate)

@@ -4,8 +4,8 @@
  * caller gives the observations, and the time in ns of a clock that never goes back.
  *
  * A program has phases of some milliseconds of either kind. In a phase where the GPU waits for the host, the program
- * launches in a row, nothing is in flight in many looks, and several launches are now and then. In a phase where the
- * host waits for the GPU, many launches are in flight, or always some, or never more than the host waits for.
+ * launches in a row, nothing is in flight in many looks, and several launches are in flight now and then. In a phase
+ * where the host waits for the GPU, many launches are in flight, or always some, or only the few of one wait.
  */
 #pragma once
 
