@@ -108,6 +108,96 @@ TEST(a_pause_of_the_program_ends_the_phase)
 	assert_true(host.is);
 }
 
+/* --- the program ------------------------------------------------------------------------------------------------ */
+
+#define LOOKS 256
+
+/* Of 32 looks: `pauses`, then `waits` of the host, then some launches ahead. The phase is never host-bound. */
+static void look_at_program(unsigned int pauses, unsigned int waits)
+{
+	for (unsigned int i = 0; i < LOOKS; i++) {
+		unsigned int at = i % 32;
+
+		if (at % 2 == 1 || at / 2 >= pauses + waits)
+			look(12, 9);
+		else
+			look(at / 2 < pauses ? 12 : 0, at / 2 < pauses ? 0 : 9);
+	}
+}
+
+TEST(the_gpu_waits_in_an_eighth_of_the_looks)
+{
+	look_at_program(3, 0);
+	assert_false(host.is);
+	look_at_program(4, 0);
+	assert_true(host.is);
+	assert_false(host.is_in_phase);
+}
+
+TEST(a_slow_program_stays_slow)
+{
+	look_at_program(4, 0);
+	look_at_program(2, 0);
+	assert_true(host.is);
+	look_at_program(1, 0);
+	assert_false(host.is);
+}
+
+TEST(the_host_waits_as_well)
+{
+	look_at_program(4, 1);
+	assert_false(host.is);
+	look_at_program(5, 1);
+	assert_true(host.is);
+	look_at_program(4, 1);
+	assert_false(host.is);
+}
+
+/* The host waits for each launch. */
+TEST(a_slow_program_has_several_launches_in_flight)
+{
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look(12, i % 4 != 0);
+	assert_false(host.is);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look(12, i % 4 == 0 ? 0 : i == 99 ? 3 : 1);
+	assert_true(host.is_slow);
+}
+
+TEST(an_idle_gpu_waits_for_the_host)
+{
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look(12, i % 2);
+	assert_true(host.is_slow);
+}
+
+TEST(a_pause_of_the_program_is_not_a_wait)
+{
+	look_often(LOOKS, 0, 0);
+	assert_false(host.is_slow);
+	look_at_program(4, 0);
+	look_often(LOOKS, 0, 0);
+	assert_true(host.is_slow);
+}
+
+static uint64_t look_after(uint64_t ns)
+{
+	return host_bound_look(&host, now += ns, launched += 99, 9);
+}
+
+/* A look that comes late does not tell whether the host waited. */
+TEST(a_slow_program_is_looked_at_twice)
+{
+	assert_int_equal(look_after(10 * LOOK), HOST_BOUND_ANY_NS);
+	look_at_program(4, 0);
+	assert_int_equal(look_after(10 * LOOK), LOOK);
+	assert_int_equal(look_after(LOOK), HOST_BOUND_ANY_NS);
+	assert_int_equal(host_bound_look(&host, now += 10 * LOOK, launched, 0), HOST_BOUND_ANY_NS);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(10 * LOOK);
+	assert_true(host.is_slow);
+}
+
 TEST(looks_in_quick_succession)
 {
 	look_often(3, 12, 0);

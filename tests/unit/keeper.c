@@ -255,13 +255,19 @@ TEST(too_long_for_a_quarter_of_a_second)
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
 
+/* For a second. Only looks up to 1 ms apart tell of the program; the later ones tell of the phase. */
+static void launch_in_row_at(uint64_t from, uint64_t step, uint64_t launches, uint64_t least)
+{
+	for (uint64_t i = 0; i * step <= SECOND; i++) {
+		launched += launches;
+		unended = least + i % 2 * 3;
+		look_at(from + i * step);
+	}
+}
+
 static void launch_in_row(uint64_t from, uint64_t launches, uint64_t least)
 {
-	for (uint64_t at = from; at <= from + SECOND; at += MS) {
-		launched += launches;
-		unended = least + at / MS % 2 * 3;
-		look_at(at);
-	}
+	launch_in_row_at(from, 5 * MS / 4, launches, least);
 }
 
 TEST(a_host_bound_borrower_rests)
@@ -277,6 +283,24 @@ TEST(a_host_bound_borrower_rests)
 	launch_in_row(NOW + SECOND + 3 * MS, 50, 900); /* the GPU is the slower one now */
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_true(atomic_load(&gate_state.is_open));
+}
+
+TEST(a_slow_program_is_looked_at_seldom)
+{
+	wants = has_claim = true;
+	launch_in_row_at(NOW, MS / 2, 100, 0);
+	assert_false(atomic_load(&gate_state.is_open));
+	unended = 9;
+	for (int i = 0; i < 9; i++) {
+		launched += 100;
+		assert_int_equal(look_at(NOW + (2 * SECOND) + i * MS * 5), MS / 2);
+		launched += 100;
+		assert_int_equal(look_at(NOW + (2 * SECOND) + i * MS * 5 + MS / 2), 5 * MS);
+	}
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	launch_in_row_at(NOW + 3 * SECOND, MS / 2, 100, 90);
+	assert_true(atomic_load(&gate_state.is_open));
+	assert_int_equal(look_at(NOW + 5 * SECOND), 2 * MS / 3);
 }
 
 /* No launch is wide without a known end. */
@@ -328,7 +352,7 @@ TEST(short_phases_are_no_state)
 	for (uint64_t at = NOW, looks = 0; at < NOW + SECOND; looks++) {
 		bool has_slow_host = at / (10 * MS) % 2 == 0;
 
-		launched += 30;
+		launched += has_slow_host || looks % 2 ? 30 : 0; /* else the host waits as well */
 		unended = has_slow_host ? looks % 2 * 3 : 40;
 		at += look_at(at);
 		assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);

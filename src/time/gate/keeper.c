@@ -167,7 +167,8 @@ static uint64_t move_window(struct gate *gate)
 
 	if (has_claims)
 		see_borrowed(gate, true);
-	bool is_watched = has_claims || gate->in_flight.added != gate->in_flight.gone;
+	bool may_be_wide = has_claims && !(keeper.host.is_slow && rests()),
+	     is_watched = may_be_wide || gate->in_flight.added != gate->in_flight.gone;
 
 	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
@@ -272,10 +273,11 @@ static bool opens(void)
 	return keeper.has_server && keeper.has_gate && !rests();
 }
 
-/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. */
-static void see_host(uint64_t now)
+/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. Returns when to
+ * look again. */
+static uint64_t see_host(uint64_t now)
 {
-	uint64_t launched = 0, in_flight = 0;
+	uint64_t launched = 0, in_flight = 0, again_ns = HOST_BOUND_ANY_NS;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct demand *demand = &keeper.work.gpus[i].demand;
@@ -284,11 +286,12 @@ static void see_host(uint64_t now)
 		in_flight += demand->launched - demand->ended;
 	}
 	if (keeper.is_known)
-		host_bound_look(&keeper.host, now, launched, in_flight);
+		again_ns = host_bound_look(&keeper.host, now, launched, in_flight);
 	keeper.is_launching =
 	    keeper.work.gpu_count == 1 && (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
 	keeper.launched = launched;
 	keeper.looked = now;
+	return again_ns;
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
@@ -399,9 +402,10 @@ static void turn(uint64_t now)
 uint64_t keeper_look(uint64_t now, bool *is_idle)
 {
 	see_work(now);
-	see_host(now);
+	uint64_t again_ns = see_host(now);
+
 	see_server(now);
-	uint64_t until = see_quota(now);
+	uint64_t until = min_u64(see_quota(now), now + again_ns);
 
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);

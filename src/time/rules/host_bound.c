@@ -1,46 +1,86 @@
 #include "host_bound.h"
 
-#define BETWEEN_LOOKS_NS UINT64_C(400000)
-#define IN_ROW_NS UINT64_C(100000) /* launches in a row are no further apart */
-#define REST_NS UINT64_C(10000000)  /* without work, a phase ends */
+#define SHORTEST_NS UINT64_C(400000) /* between two looks */
+#define LONGEST_NS UINT64_C(1000000) /* between two looks that tell whether the host waits */
+#define SECOND_NS UINT64_C(500000)   /* between two looks at a slow program, one of them long after the last */
+#define IN_ROW_NS UINT64_C(100000)   /* launches in a row are no further apart */
+#define REST_NS UINT64_C(10000000)   /* without work, a phase ends */
+#define SEVERAL 3                    /* launches in flight */
 
-/* The looks that count are those with work in flight, or launches in a row. */
-#define PAUSES 3  /* of the last 8 looks, in a host-bound phase; without a pause in 8 looks the phase has ended */
-#define AHEAD 8   /* launches in flight in two looks in a row: the phase has ended */
-#define SEVERAL 3 /* launches in flight: seen now and then, unless the host waits for each of its launches */
+/* --- the program ------------------------------------------------------------------------------------------------- */
 
-static void answer(struct host_bound *host)
+#define LOOKS 256
+#define BECOMES_SLOW 8 /* with pauses in this part of the looks */
+#define STAYS_SLOW 16
+#define PAUSES_PER_WAIT 4
+
+/* Where the host waits for each launch, shorter launches gain; unless the GPU is idle half of the time. */
+static bool is_slow(const struct host_looks *looks, bool was_slow)
 {
-	bool is_busy = (host->ahead & 3) == 3 || host->pauses == 0 || host->several == 0;
+	bool gpu_waits = looks->pauses * (was_slow ? STAYS_SLOW : BECOMES_SLOW) >= looks->all;
+	bool host_waits = looks->waits * PAUSES_PER_WAIT >= looks->pauses;
+	bool is_in_turns = looks->several == 0 && looks->pauses * 2 < looks->all;
 
-	if (is_busy)
-		host->is = false;
-	else if (__builtin_popcount(host->pauses) >= PAUSES)
-		host->is = true;
-	host->pauses = is_busy ? 0 : host->pauses;
+	return gpu_waits && !host_waits && !is_in_turns;
 }
 
-static void count(struct host_bound *host, uint64_t in_flight)
+static void count_for_program(struct host_bound *host, uint64_t launches, uint64_t in_flight)
+{
+	struct host_looks *looks = &host->program;
+
+	looks->all++;
+	looks->pauses += in_flight == 0;
+	looks->waits += in_flight > 0 && launches == 0;
+	looks->several += in_flight >= SEVERAL;
+	if (looks->all == LOOKS) {
+		host->is_slow = is_slow(looks, host->is_slow);
+		*looks = (struct host_looks){.all = 0};
+	}
+}
+
+/* --- the phase --------------------------------------------------------------------------------------------------- */
+
+#define PAUSES 3 /* of the last 8 looks, in a host-bound phase; without a pause in 8 looks the phase has ended */
+#define AHEAD 8  /* launches in flight in two looks in a row: the phase has ended */
+
+static void count_for_phase(struct host_bound *host, uint64_t in_flight)
 {
 	host->pauses = (uint8_t)(host->pauses << 1 | (in_flight == 0));
 	host->ahead = (uint8_t)(host->ahead << 1 | (in_flight >= AHEAD));
 	host->several = host->several << 1 | (in_flight >= SEVERAL);
+	bool is_busy = (host->ahead & 3) == 3 || host->pauses == 0 || host->several == 0;
+
+	if (is_busy)
+		host->is_in_phase = false;
+	else if (__builtin_popcount(host->pauses) >= PAUSES)
+		host->is_in_phase = true;
+	host->pauses = is_busy ? 0 : host->pauses;
 }
 
-void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight)
+static void end_phase(struct host_bound *host)
 {
-	uint64_t passed = now - host->looked;
-	bool is_in_row = (launched - host->launched) * IN_ROW_NS >= passed;
+	host->is_in_phase = false;
+	host->pauses = host->ahead = 0;
+	host->several = 0;
+}
 
-	if (passed < BETWEEN_LOOKS_NS)
-		return;
+uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight)
+{
+	uint64_t passed = now - host->looked, launches = launched - host->launched;
+	bool is_work = in_flight > 0 || launches * IN_ROW_NS >= passed;
+
+	if (passed < SHORTEST_NS)
+		return HOST_BOUND_ANY_NS;
 	if (now - host->worked > REST_NS)
-		*host = (struct host_bound){.is = false};
-	if (in_flight > 0 || is_in_row) {
-		count(host, in_flight);
+		end_phase(host);
+	if (is_work && passed <= LONGEST_NS)
+		count_for_program(host, launches, in_flight);
+	if (is_work) {
+		count_for_phase(host, in_flight);
 		host->worked = now;
-		answer(host);
 	}
+	host->is = host->is_slow || host->is_in_phase;
 	host->looked = now;
 	host->launched = launched;
+	return host->is_slow && is_work && passed > LONGEST_NS ? SECOND_NS : HOST_BOUND_ANY_NS;
 }

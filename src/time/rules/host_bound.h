@@ -3,24 +3,41 @@
  * program start at once, further TPCs gain nothing, and the program pays for each launch that may borrow. Pure: the
  * caller gives the observations, and the time in ns of a clock that never goes back.
  *
- * A program has phases of some milliseconds of either kind. In a phase where the GPU waits for the host, the program
- * launches in a row, nothing is in flight in many looks, and several launches are in flight now and then. In a phase
- * where the host waits for the GPU, many launches are in flight, or always some, or only the few of one wait.
+ *   program  A program gains from further TPCs only where its host waits for the GPU. A program is slow while the GPU
+ *            waits in an eighth of the looks, and the host in less than a fourth of that.
+ *   phase    Each program has phases of some milliseconds. In a phase where the GPU waits for the host, the program
+ *            launches in a row, nothing is in flight in many looks, and several launches are in flight now and then. In
+ *            a phase where the host waits for the GPU, many launches are in flight, or always some, or only the few of
+ *            one wait.
+ *
+ * Seen on an H200: of ViT-S, Llama and `generate`, the GPU waits in 20 to 73 % of the looks, the host in 0 to 1.4 %; of
+ * ResNet-50 in 10 and 8 %.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: nothing was seen yet. */
-struct host_bound {
-	bool is;                   /* the answer */
-	uint8_t pauses, ahead;     /* a bit for each look, the newest first: nothing was in flight, and much was */
-	uint32_t several;          /* likewise: more than a host that waits for its launches has */
-	uint64_t looked, launched; /* at the last look */
-	uint64_t worked;           /* the last look with work in flight, or launches in a row */
+struct host_looks {
+	uint16_t all;     /* with work */
+	uint16_t pauses;  /* nothing was in flight */
+	uint16_t waits;   /* work was in flight, and the host launched nothing */
+	uint16_t several; /* more was in flight than a host has that waits for each of its launches */
 };
 
+/* All zero: nothing was seen yet. */
+struct host_bound {
+	bool is;                   /* the answer: the program is slow, or in a phase */
+	bool is_slow, is_in_phase;
+	struct host_looks program; /* since the last answer about the program */
+	uint8_t pauses, ahead;     /* a bit for each look, the newest first: nothing was in flight, and much was */
+	uint32_t several;          /* likewise */
+	uint64_t looked, launched; /* at the last look */
+	uint64_t worked;           /* the last look with work */
+};
+
+#define HOST_BOUND_ANY_NS UINT64_C(1000000000)
+
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. Looks in quick succession count as
- * a single look. */
-void host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight);
+ * a single look. Returns the time to the next look: HOST_BOUND_ANY_NS, or less where this look is the first of two. */
+uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight);
