@@ -132,15 +132,10 @@ TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 	look_at_program(4, 0);
 	assert_true(host.is);
 	assert_false(host.is_in_phase);
-}
-
-TEST(a_slow_program_stays_slow)
-{
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 	look_at_program(4, 0);
-	look_at_program(2, 0);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
 	assert_true(host.is);
-	look_at_program(1, 0);
-	assert_false(host.is);
 }
 
 TEST(the_host_waits_as_well)
@@ -149,35 +144,65 @@ TEST(the_host_waits_as_well)
 	assert_false(host.is);
 	look_at_program(5, 1);
 	assert_true(host.is);
-	look_at_program(4, 1);
+}
+
+/* As a program that gains: with further TPCs only the GPU waits. */
+TEST(the_host_waits_in_a_rest)
+{
+	look_at_program(4, 0);
+	look_at_program(4, 2);
+	assert_false(host.is);
+	now += 19000 * 1000 * US;
+	look_at_program(4, 0);
+	assert_false(host.is);
+	for (int i = 0; i < 999 && !host.is; i++)
+		look_at_program(4, 0);
+	assert_true(host.is);
+	assert_in_range(now, NOW + 20000 * 1000 * US, NOW + 20600 * 1000 * US);
+}
+
+TEST(a_slow_host_may_wait_now_and_then)
+{
+	look_at_program(4, 0);
+	look_at_program(2, 1);
+	look_at_program(1, 1);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+	look_at_program(1, 2);
+	assert_false(host.is);
+}
+
+TEST(the_gpu_waits_no_more)
+{
+	look_at_program(4, 0);
+	look_at_program(0, 1);
 	assert_false(host.is);
 }
 
 /* The host waits for each launch. */
-TEST(a_slow_program_has_several_launches_in_flight)
+TEST(a_slow_host_has_several_launches_in_flight)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 4 != 0);
 	assert_false(host.is);
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 4 == 0 ? 0 : i == 99 ? 3 : 1);
-	assert_true(host.is_slow);
+	assert_int_not_equal(host.speed, HOST_IS_NOT_SLOW);
 }
 
 TEST(an_idle_gpu_waits_for_the_host)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 2);
-	assert_true(host.is_slow);
+	assert_int_not_equal(host.speed, HOST_IS_NOT_SLOW);
 }
 
 TEST(a_pause_of_the_program_is_not_a_wait)
 {
 	look_often(LOOKS, 0, 0);
-	assert_false(host.is_slow);
+	assert_false(host.is);
 	look_at_program(4, 0);
 	look_often(LOOKS, 0, 0);
-	assert_true(host.is_slow);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
 static uint64_t look_after(uint64_t ns)
@@ -186,8 +211,10 @@ static uint64_t look_after(uint64_t ns)
 }
 
 /* A look that comes late does not tell whether the host waited. */
-TEST(a_slow_program_is_looked_at_twice)
+TEST(a_slow_host_is_looked_at_twice)
 {
+	assert_int_equal(look_after(10 * LOOK), HOST_BOUND_ANY_NS);
+	look_at_program(4, 0);
 	assert_int_equal(look_after(10 * LOOK), HOST_BOUND_ANY_NS);
 	look_at_program(4, 0);
 	assert_int_equal(look_after(10 * LOOK), LOOK);
@@ -195,7 +222,7 @@ TEST(a_slow_program_is_looked_at_twice)
 	assert_int_equal(host_bound_look(&host, now += 10 * LOOK, launched, 0), HOST_BOUND_ANY_NS);
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look_after(10 * LOOK);
-	assert_true(host.is_slow);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
 TEST(looks_in_quick_succession)

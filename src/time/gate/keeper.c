@@ -167,7 +167,7 @@ static uint64_t move_window(struct gate *gate)
 
 	if (has_claims)
 		see_borrowed(gate, true);
-	bool may_be_wide = has_claims && !(keeper.host.is_slow && rests()),
+	bool may_be_wide = has_claims && !(keeper.host.speed == HOST_IS_SLOW && rests()),
 	     is_watched = may_be_wide || gate->in_flight.added != gate->in_flight.gone;
 
 	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;

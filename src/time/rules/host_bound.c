@@ -10,21 +10,43 @@
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
 #define LOOKS 256
-#define BECOMES_SLOW 8 /* with pauses in this part of the looks */
-#define STAYS_SLOW 16
-#define PAUSES_PER_WAIT 4
+#define NO_DOUBT_NS UINT64_C(20000000000) /* after a look at a host that was not slow */
+
+/* In these parts of the looks. */
+#define GPU_WAITS 8
+#define GPU_WAITS_SELDOM 64
+#define HOST_WAITS 16
 
 /* Where the host waits for each launch, shorter launches gain; unless the GPU is idle half of the time. */
-static bool is_slow(const struct host_looks *looks, bool was_slow)
+static bool is_in_doubt(const struct host_looks *looks)
 {
-	bool gpu_waits = looks->pauses * (was_slow ? STAYS_SLOW : BECOMES_SLOW) >= looks->all;
-	bool host_waits = looks->waits * PAUSES_PER_WAIT >= looks->pauses;
+	bool gpu_waits = looks->pauses * GPU_WAITS >= looks->all, host_waits = looks->waits * 4 >= looks->pauses;
 	bool is_in_turns = looks->several == 0 && looks->pauses * 2 < looks->all;
 
 	return gpu_waits && !host_waits && !is_in_turns;
 }
 
-static void count_for_program(struct host_bound *host, uint64_t launches, uint64_t in_flight)
+/* The program rests. */
+static bool gains(const struct host_looks *looks)
+{
+	return looks->waits * HOST_WAITS >= looks->all || looks->pauses * GPU_WAITS_SELDOM < looks->all;
+}
+
+static void answer(struct host_bound *host, uint64_t now)
+{
+	if (host->speed == HOST_IS_NOT_SLOW) {
+		if (now >= host->doubted_from && is_in_doubt(&host->program))
+			host->speed = HOST_MAY_BE_SLOW;
+	} else if (gains(&host->program)) {
+		host->speed = HOST_IS_NOT_SLOW;
+		host->doubted_from = now + NO_DOUBT_NS;
+	} else {
+		host->speed = HOST_IS_SLOW;
+	}
+	host->program = (struct host_looks){.all = 0};
+}
+
+static void count_for_program(struct host_bound *host, uint64_t now, uint64_t launches, uint64_t in_flight)
 {
 	struct host_looks *looks = &host->program;
 
@@ -32,10 +54,8 @@ static void count_for_program(struct host_bound *host, uint64_t launches, uint64
 	looks->pauses += in_flight == 0;
 	looks->waits += in_flight > 0 && launches == 0;
 	looks->several += in_flight >= SEVERAL;
-	if (looks->all == LOOKS) {
-		host->is_slow = is_slow(looks, host->is_slow);
-		*looks = (struct host_looks){.all = 0};
-	}
+	if (looks->all == LOOKS)
+		answer(host, now);
 }
 
 /* --- the phase --------------------------------------------------------------------------------------------------- */
@@ -74,13 +94,13 @@ uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launche
 	if (now - host->worked > REST_NS)
 		end_phase(host);
 	if (is_work && passed <= LONGEST_NS)
-		count_for_program(host, launches, in_flight);
+		count_for_program(host, now, launches, in_flight);
 	if (is_work) {
 		count_for_phase(host, in_flight);
 		host->worked = now;
 	}
-	host->is = host->is_slow || host->is_in_phase;
+	host->is = host->speed != HOST_IS_NOT_SLOW || host->is_in_phase;
 	host->looked = now;
 	host->launched = launched;
-	return host->is_slow && is_work && passed > LONGEST_NS ? SECOND_NS : HOST_BOUND_ANY_NS;
+	return host->speed == HOST_IS_SLOW && is_work && passed > LONGEST_NS ? SECOND_NS : HOST_BOUND_ANY_NS;
 }

@@ -3,15 +3,16 @@
  * program start at once, further TPCs gain nothing, and the program pays for each launch that may borrow. Pure: the
  * caller gives the observations, and the time in ns of a clock that never goes back.
  *
- *   program  A program gains from further TPCs only where its host waits for the GPU. A program is slow while the GPU
- *            waits in an eighth of the looks, and the host in less than a fourth of that.
+ *   program  A program gains from further TPCs only where its host waits for the GPU. With further TPCs the host of a
+ *            program that gains may not wait any more. So a program in doubt, where the GPU waits more often than the
+ *            host, rests for some looks: now the host waits, or is slow.
  *   phase    Each program has phases of some milliseconds. In a phase where the GPU waits for the host, the program
  *            launches in a row, nothing is in flight in many looks, and several launches are in flight now and then. In
  *            a phase where the host waits for the GPU, many launches are in flight, or always some, or only the few of
  *            one wait.
  *
  * Seen on an H200: of ViT-S, Llama and `generate`, the GPU waits in 20 to 73 % of the looks, the host in 0 to 1.4 %; of
- * ResNet-50 in 10 and 8 %.
+ * a ResNet-50 that borrows in 10 and 8 %.
  */
 #pragma once
 
@@ -25,10 +26,14 @@ struct host_looks {
 	uint16_t several; /* more was in flight than a host has that waits for each of its launches */
 };
 
+enum host_speed { HOST_IS_NOT_SLOW, HOST_MAY_BE_SLOW, HOST_IS_SLOW };
+
 /* All zero: nothing was seen yet. */
 struct host_bound {
-	bool is;                   /* the answer: the program is slow, or in a phase */
-	bool is_slow, is_in_phase;
+	bool is; /* the answer: the host may be slow or is slow, or in a phase */
+	bool is_in_phase;
+	enum host_speed speed;
+	uint64_t doubted_from;     /* no doubt before */
 	struct host_looks program; /* since the last answer about the program */
 	uint8_t pauses, ahead;     /* a bit for each look, the newest first: nothing was in flight, and much was */
 	uint32_t several;          /* likewise */
