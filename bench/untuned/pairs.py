@@ -2,7 +2,7 @@
 what a borrower gains over fixed halves of the GPU, and what its lender loses. Each mode once in each round, the order
 rotated.
 
-    pairs.py NVTASKSET BORROWER:LENDER… [--rounds N] [--seconds S] [--modes fixed,borrow,all] [--limit 2ms]
+    pairs.py NVTASKSET BORROWER:LENDER… [--rounds N] [--seconds S] [--settle S] [--modes fixed,borrow,all] [--limit 2ms]
 
 Prints for each mode the median of the ratios to `fixed`, with an interval of 95 % by resampling rounds, of the
 borrower's rate; and of the lender: its rate, and p50 and p95 of its answers.
@@ -19,7 +19,6 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SETTLE = 0.5  # seconds after a switch, not counted in rates
 
 
 class Program:
@@ -102,7 +101,7 @@ def run(options, pair):
         shift = round_number % len(modes)
         for mode in modes[shift:] + modes[:shift]:
             switch(options, mode, borrower)
-            time.sleep(SETTLE)
+            time.sleep(options.settle)
             begin, ran = time.monotonic(), borrower.own_thread()
             time.sleep(options.seconds)
             windows.append((round_number, mode, begin, time.monotonic()))
@@ -139,6 +138,7 @@ def main():
     parser.add_argument("pairs", nargs="+")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=2.5)
+    parser.add_argument("--settle", type=float, default=0.5, help="after a switch, not counted in rates")
     parser.add_argument("--modes", default="fixed,borrow,all")
     parser.add_argument("--limit", default="2ms")
     parser.add_argument("--warm", type=int, default=30)

@@ -213,7 +213,6 @@ void keeper_end(void)
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
 	keeper.has_gate = keeper.has_server = keeper.had_notes = keeper.is_host_bound = false;
-	keeper.host = (struct host_bound){.is = false};
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
 
