@@ -38,6 +38,7 @@ struct frame {
 		struct qmd_mask mask;
 		unsigned int tpcs; /* of the launch; 0: not known */
 		bool is_yielding;  /* other programs have a part of the partition for now */
+		bool has_own_mask; /* the launch obeys a mask of the program's own */
 		bool is_stamped;   /* the GPU says when the launch has ended */
 		bool has_more;     /* for calls that may use `more`, beyond the own part: the gate's answer, below */
 		struct tpcset more;
@@ -56,6 +57,7 @@ struct frame {
 	struct launch_end end; /* of the launch; valid until the GPU is told of the commands */
 	uint64_t cookie, turn; /* from the gate; the launch's number in its queue (pushbuffer/notes.h), 0: none */
 	bool is_noted;         /* the launch's mask can still be changed */
+	bool keeps_mask;       /* nobody may change the mask */
 	struct launch_end front; /* of the launch right in front */
 
 	/* time/gate/gate.c: of the outermost call, until its end */

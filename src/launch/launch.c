@@ -72,6 +72,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.disable = is_restricted ? launch->gpu->family->disable : NULL,
 		.mask = mask_of(launch, decision),
 		.is_yielding = decision->is_yielding,
+		.has_own_mask = decision->has_own_mask,
 		.tpcs = tpcs_of(launch, decision),
 		.has_more = launch->frame.has_more,
 		.more = launch->frame.has_more ? launch->frame.more : before->more,

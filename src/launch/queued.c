@@ -93,6 +93,20 @@ static struct launch_end end_of(const struct launch *launch, struct timestamps_c
 	return end;
 }
 
+/* A mask of the program's own, or of a green context, leaves the launch less than the process may use. The driver gives
+ * clusters a mask where clusters have room. */
+static bool is_limited(const struct launch *launch)
+{
+	const struct qmd_family *family = launch->gpu->family;
+	const struct recent *recent = &launch->frame.recent;
+	struct qmd_mask mask = qmd_own_mask(family, launch->qmd);
+	bool is_less = false;
+
+	for (unsigned int i = 0; i < sizeof mask.words / sizeof *mask.words; i++)
+		is_less |= (mask.words[i] & ~recent->mask.words[i] & launch->gpu->present.words[i]) != 0;
+	return recent->has_own_mask || (recent->gpu && is_less && qmd_cluster(family, launch->qmd) == 0);
+}
+
 /* If the end of the last launch is still there, no commands came. */
 static __attribute__((noinline)) void note_end(struct launch *launch, struct timestamps_cell cell)
 {
@@ -103,6 +117,7 @@ static __attribute__((noinline)) void note_end(struct launch *launch, struct tim
 		account_reason(SEGMENT_QUEUE_LAYOUT);
 	if (!is_stamped && qmd_slot_is_used(launch->gpu->family, launch->qmd, QMD_STAMPING_SLOT))
 		account_reason(SEGMENT_QUEUE_SLOT);
+	launch->frame.keeps_mask = is_stamped && is_limited(launch);
 	*end = is_stamped ? end_of(launch, cell) : (struct launch_end){.number = 0};
 }
 

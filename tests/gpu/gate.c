@@ -1337,6 +1337,25 @@ TIMED(what_waits_in_two_streams_comes_back)
 	assert_nothing_is_said();
 }
 
+static int disable_all_but(uint64_t tpcs)
+{
+	return libsmctrl_set_global_mask(~tpcs);
+}
+
+/* Waiting launches keep to a mask of the program. */
+TIMED(what_waits_obeys_masks)
+{
+	be_queue(1);
+	assert_waiting_borrow();
+	assert_int_equal(disable_all_but(0x3), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		fill_queues();
+		assert_true(have_run_in(0, gpu_range(0, 1)));
+	}
+	assert_int_equal(libsmctrl_set_global_mask(0), 0);
+	assert_waiting_borrow();
+}
+
 /* Launches wait while the lender works. Then the lender pauses, and the program waits for the last launch. */
 static bool last_borrows(void (*meanwhile)(void))
 {

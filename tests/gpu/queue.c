@@ -38,6 +38,7 @@ static CUdeviceptr outputs;
 static CUstream stream;
 static unsigned int launches, noted;
 static bool has_stamps, is_traced, is_overtaken;
+static bool has_own_mask, is_green; /* the next launch: the program's own mask, or the driver's, leaves less */
 static struct segment segment;
 static void *commands_page; /* of the last submission */
 
@@ -52,9 +53,12 @@ static struct launched {
 
 static void on_launch(struct launch *launch)
 {
-	const struct qmd_change change = {.disable = &all, .is_exact = true};
+	const struct qmd_change change = {.disable = is_green ? &narrow : &all, .is_exact = true};
 	bool is_on;
 
+	launch->frame.recent.gpu = &own_gpu;
+	launch->frame.recent.mask = all;
+	launch->frame.recent.has_own_mask = has_own_mask;
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
 	if (is_traced)
@@ -369,6 +373,22 @@ TIMED(a_walk_begins_with_the_oldest_and_can_be_stopped)
 	visits = 0;
 	assert_int_equal(queue_walk(true, make_two_narrow, NULL), 2);
 	assert_int_equal(visits, 3);
+	assert_false(has_ended(0));
+}
+
+/* Masks that the program has asked for. The mask of a launch behind may be changed again. */
+TIMED(what_is_limited_keeps_its_mask)
+{
+	open_gpu();
+	launch(stream, LONG);
+	has_own_mask = true;
+	assert_false(launch_is_noted());
+	has_own_mask = false;
+	is_green = true;
+	assert_false(launch_is_noted());
+	is_green = false;
+	assert_true(launch_is_noted());
+	assert_int_equal(queue_walk(true, make_wide, NULL), 1);
 	assert_false(has_ended(0));
 }
 

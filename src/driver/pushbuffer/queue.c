@@ -292,7 +292,8 @@ static inline enum queue_outcome note_in(struct queue *queue, struct launch *lau
 	launch->frame.front = queue->notes[(next_turn(queue) - 1) % LAUNCHES].end;
 	if (front != QUEUE_FRONT_RUNS)
 		launch->frame.front.number = 0;
-	if (front == QUEUE_FRONT_RUNS && atomic_load_explicit(&keeps_masks, memory_order_relaxed))
+	if (front == QUEUE_FRONT_RUNS &&
+	    (launch->frame.keeps_mask || atomic_load_explicit(&keeps_masks, memory_order_relaxed)))
 		outcome = QUEUE_KEPT;
 	if (outcome == QUEUE_NOTED)
 		outcome = note_behind(queue, launch, submission);

@@ -57,7 +57,7 @@ enum queue_outcome {
 	QUEUE_UNKNOWN = QUEUE_FRONT_UNKNOWN,
 	QUEUE_ALONE = QUEUE_FRONT_ENDED, /* the launch may start at once */
 	QUEUE_NOTED = QUEUE_FRONT_RUNS,
-	QUEUE_KEPT,      /* the launch waits, and no caller may change masks */
+	QUEUE_KEPT,      /* the launch waits, and no caller may change the mask */
 	QUEUE_LARGE,     /* the commands are 64 KiB or more */
 	QUEUE_NO_MASK,   /* the descriptor has no valid mask */
 	QUEUE_NOT_FOUND, /* the descriptor is not in the commands, or more than once */
@@ -69,11 +69,11 @@ enum queue_outcome {
  * only a single launch of a context come this far at a time. No lock, no allocation, no system call, no read of the
  * GPU's memory.
  *
- * frame.cookie is the caller's. frame.turn gets the number of the launch in its stream, or 0 without a place. Numbers
- * rise by 1 with each launch, noted or not. frame.front gets the end of the launch ahead, or a number of 0 if nothing
- * is known to run ahead. With frame.has_more the launch comes with an answer: if the launches ahead have answers too,
- * only a walk from the oldest launch (queue_walk) asks about the launch. After QUEUE_NOT_FOUND, the commands may come
- * later in the call. */
+ * frame.cookie is the caller's, and with frame.keeps_mask the mask stays. frame.turn gets the number of the launch in
+ * its stream, or 0 without a place. Numbers rise by 1 with each launch, noted or not. frame.front gets the end of the
+ * launch ahead, or a number of 0 if nothing is known to run ahead. With frame.has_more the launch comes with an answer:
+ * if the launches ahead have answers too, only a walk from the oldest launch (queue_walk) asks about the launch. After
+ * QUEUE_NOT_FOUND, the commands may come later in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
 /* Work has been submitted, or will be, that may wait for any time. The next launch of each stream is behind unknown

@@ -161,6 +161,7 @@ static void narrow(const struct app_mask *mask, struct decision *decision)
 	const struct tpcset enabled = {{~mask->words[0], ~mask->words[1]}};
 	struct tpcset both = tpcset_and(&enabled, &decision->set), full = tpcset_and(&enabled, &decision->full);
 
+	decision->has_own_mask = true;
 	if (!tpcset_overlap(&enabled, &decision->partition))
 		decision_note(decision, SEGMENT_OWN_MASK);
 	if (!tpcset_is_empty(&full))
