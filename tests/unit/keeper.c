@@ -87,6 +87,7 @@ WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct
 
 WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
 {
+	window_sweep(gate);
 	return launches_wait;
 }
 

@@ -108,12 +108,11 @@ static bool is_next(CUstream stream, CUcontext context)
 /* Whether the launch may start as soon as the GPU is told: no graph behind work, and no launch behind a wait. */
 static bool may_start(const struct arrival *arrival)
 {
-	CUcontext context = arrival->call->context;
-	bool some_wait = streams_some_wait();
-	bool is_idle = (some_wait || arrival->work.is_graph) && window_is_idle(arrival->gate);
-	bool waits = some_wait && streams_may_wait(arrival->work.stream, context, is_idle);
+	bool some_wait = streams_some_wait(), is_graph = arrival->work.is_graph;
+	bool is_idle = (some_wait || is_graph) && window_is_idle(arrival->gate);
+	bool waits = some_wait && streams_may_wait(arrival->work.stream, arrival->call->context, is_idle);
 
-	return !waits && (arrival->work.is_graph ? is_idle : is_next(arrival->work.stream, context));
+	return !waits && (is_idle || !is_graph);
 }
 
 /* As if the launch were the next to start. */
@@ -123,8 +122,8 @@ static void decide(struct arrival *arrival)
 	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
 	struct claims_idle idle;
 
-	window_sweep(gate);
 	if (may_be && may_start(arrival)) {
+		window_sweep(gate);
 		window_look(gate, &idle);
 		arrival->ns = window_length(gate, arrival->length, idle.open);
 		arrival->open = window_allows(gate, &idle, arrival->ns);
@@ -155,21 +154,26 @@ static bool begin_is_known(const struct arrival *arrival)
 	return is_known;
 }
 
+static uint64_t cookie_of(const struct arrival *arrival, bool is_wide)
+{
+	return (union window_cookie){
+		.is_there = true,
+		.length = lengths_number(arrival->length),
+		.gpu = arrival->gate->gpu->number,
+		.stays = arrival->work.waits_for_others || arrival->work.is_graph,
+		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
+		.is_wide = is_wide,
+		.edits = epoch_of_edits(),
+	}.word;
+}
+
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
-	frame->cookie = (union window_cookie){
-		.is_there = true,
-		.length = lengths_number(arrival->length),
-		.gpu = arrival->gate->gpu->number,
-		.stays = arrival->work.waits_for_others || arrival->work.is_graph,
-		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
-		.is_wide = frame->has_more,
-		.edits = epoch_of_edits(),
-	}.word;
+	frame->cookie = cookie_of(arrival, frame->has_more);
 	if (window_is_due(arrival->gate, arrival->length, place_of(frame)) && begin_is_known(arrival))
 		frame->launched_ns = process_clock_ns();
 }
@@ -215,7 +219,10 @@ static void begin(const struct call *call)
 	/* A handler may have launched meanwhile. */
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
-	decide_under_lock(&arrival, frame);
+	if (may_wait || arrival.work.is_graph || is_next(arrival.work.stream, call->context))
+		decide_under_lock(&arrival, frame);
+	else
+		frame->cookie = cookie_of(&arrival, false); /* decided about in the queue */
 	if (streams_some_wait())
 		streams_launch(arrival.work.stream, call->context);
 }

@@ -162,11 +162,12 @@ static uint64_t move_window(struct gate *gate)
 {
 	bool has_claims = atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 
-	window_sweep(gate);
 	bool waits = has_claims && window_move(gate, (struct launch_end){.number = 0});
 
 	if (has_claims)
 		see_borrowed(gate, true);
+	else
+		window_sweep(gate);
 	bool may_be_wide = has_claims && !(keeper.host.speed == HOST_IS_SLOW && rests()),
 	     is_watched = may_be_wide || gate->in_flight.added != gate->in_flight.gone;
 

@@ -316,6 +316,7 @@ bool window_move(struct gate *gate, struct launch_end newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
 
+	window_sweep(gate);
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
 	return move.waits;
