@@ -58,6 +58,6 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 /* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
 uint64_t window_begin_anew(struct gate *gate);
 
-/* Sweeps, and decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not been
- * told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
+/* Sweeps, and decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not
+ * been told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
 bool window_move(struct gate *gate, struct launch_end newest);
