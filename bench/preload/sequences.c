@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default)
+
 extern const unsigned int __rseq_size;
 const unsigned int __rseq_size = 32;
 

@@ -58,6 +58,7 @@ struct frame {
 	uint64_t cookie, turn; /* from the gate; the launch's number in its queue (pushbuffer/notes.h), 0: none */
 	bool is_noted;         /* the launch's mask can still be changed */
 	bool keeps_mask;       /* nobody may change the mask */
+	bool is_behind_unknown; /* what is ahead of the launch is not known */
 	struct launch_end front; /* of the launch right in front */
 
 	/* time/gate/gate.c: of the outermost call, until its end */
@@ -82,15 +83,15 @@ struct frame {
 	uint64_t began_ns;
 
 	union {
-		/* launch/launch.c: of the last launch with clusters, without `more` and with; valid in the epoch and
-		 * context of `recent` */
+		/* launch/launch.c: of the last launch with clusters, by the decision in `recent` */
 		struct fitted {
 			uint16_t cluster;    /* blocks; 0: none */
 			uint16_t tpcs;       /* of the launch */
+			bool has_own_mask;   /* as above, or in a green context */
 			uint32_t notes;      /* reasons to count (launch/space/decision.h) */
 			struct qmd_mask own; /* the driver's, which `mask` replaces */
 			struct qmd_mask mask;
-		} fitted[2];
+		} fitted;
 		/* launch/space/residency.h, during a call with a refusal: in place of the program's configuration */
 		CUlaunchConfig refused;
 	};

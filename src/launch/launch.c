@@ -44,27 +44,14 @@ static unsigned int tpcs_of(const struct launch *launch, const struct decision *
 	return decision->state == DECISION_RESTRICTED ? tpcset_count(&decision->set) : all;
 }
 
-/* Masks for clusters stay while nothing has changed but the gate's answer. */
-static void forget_fitted(struct frame *frame, bool is_as_before)
-{
-	bool has_same = !frame->has_more || tpcset_equal(&frame->more, &frame->recent.more);
-
-	if (!is_as_before)
-		frame->fitted[0].cluster = 0;
-	if (!is_as_before || !has_same)
-		frame->fitted[1].cluster = 0;
-}
-
 /* The next launch on the same context gets the same while nothing has changed. */
 static void remember(struct launch *launch, const struct decision *decision, uint64_t epoch)
 {
-	const struct recent *before = &launch->frame.recent;
 	bool is_of_launch =
 	    decision->is_of_launch || launch->frame.uploads_nodes || decision->state == DECISION_UNRESTRICTED;
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
-	bool is_of_epoch = (before->epoch & ~(EPOCH_OTHER | EPOCH_KEPT)) == epoch && before->context == launch->context;
 
-	forget_fitted(&launch->frame, is_of_epoch && !is_of_launch);
+	launch->frame.fitted.cluster = 0;
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
@@ -75,7 +62,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.has_own_mask = decision->has_own_mask,
 		.tpcs = tpcs_of(launch, decision),
 		.has_more = launch->frame.has_more,
-		.more = launch->frame.has_more ? launch->frame.more : before->more,
+		.more = launch->frame.more,
 		.gpu = is_restricted ? launch->gpu : NULL,
 		.set = decision->set,
 	};
@@ -125,11 +112,12 @@ static void remember_fitted(struct launch *launch, const struct decision *decisi
 	unsigned int cluster = is_kept ? qmd_cluster(launch->gpu->family, launch->qmd) : 0;
 
 	if (cluster > 0)
-		launch->frame.fitted[launch->frame.has_more] = (struct fitted){
+		launch->frame.fitted = (struct fitted){
 			.cluster = (uint16_t)cluster,
 			.own = saved->is_valid ? saved->mask : (struct qmd_mask){{0}},
 			.mask = *mask,
 			.tpcs = (uint16_t)tpcs_of(launch, decision),
+			.has_own_mask = decision->has_own_mask,
 			.notes = decision->notes,
 		};
 }
@@ -166,14 +154,13 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 		account_uncounted_launch(launch->releases, outcome);
 }
 
-/* A launch with clusters gets the mask of the last such launch with the gate's answer, if clusters and mask of the
- * driver are the same. */
+/* A launch with clusters gets the mask of the last such launch, if clusters and mask of the driver are the same. */
 static bool fit_as_before(struct launch *launch, bool is_stamped)
 {
 	const struct qmd_family *family = launch->gpu->family;
 	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
 	unsigned int cluster = qmd_cluster(family, launch->qmd);
-	const struct fitted *fitted = &launch->frame.fitted[launch->frame.has_more];
+	const struct fitted *fitted = &launch->frame.fitted;
 	bool fits = cluster > 0 && fitted->cluster == cluster && memcmp(&fitted->own, &own, sizeof own) == 0;
 
 	if (fits) {
@@ -272,10 +259,7 @@ static __attribute__((noinline)) void decide_launch(struct launch *launch)
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
-	bool may_fit = decision.state == DECISION_RESTRICTED && !launch->frame.uploads_nodes;
-
-	if (!may_fit || !fit_as_before(launch, true))
-		carry_out(launch, &decision);
+	carry_out(launch, &decision);
 }
 
 /* --- the launch path ---------------------------------------------------------------------------------------------- */

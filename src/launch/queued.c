@@ -93,18 +93,30 @@ static struct launch_end end_of(const struct launch *launch, struct timestamps_c
 	return end;
 }
 
-/* A mask of the program's own, or of a green context, leaves the launch less than the process may use. The driver gives
- * clusters a mask where clusters have room. */
-static bool is_limited(const struct launch *launch)
+/* The driver's mask of a green context leaves less than ours. For clusters, the driver has a mask of its own. */
+static bool is_less(const struct launch *launch)
 {
-	const struct qmd_family *family = launch->gpu->family;
-	const struct recent *recent = &launch->frame.recent;
-	struct qmd_mask mask = qmd_own_mask(family, launch->qmd);
-	bool is_less = false;
+	struct qmd_mask mask = qmd_own_mask(launch->gpu->family, launch->qmd);
+	bool is = false;
 
 	for (unsigned int i = 0; i < sizeof mask.words / sizeof *mask.words; i++)
-		is_less |= (mask.words[i] & ~recent->mask.words[i] & launch->gpu->present.words[i]) != 0;
-	return recent->has_own_mask || (recent->gpu && is_less && qmd_cluster(family, launch->qmd) == 0);
+		is |= (mask.words[i] & ~launch->frame.recent.mask.words[i] & launch->gpu->present.words[i]) != 0;
+	return is;
+}
+
+/* The program itself, or a green context, leaves the launch less than the process may use. */
+static bool is_limited(const struct launch *launch)
+{
+	const struct recent *recent = &launch->frame.recent;
+	const struct fitted *fitted = &launch->frame.fitted;
+	unsigned int cluster = qmd_cluster(launch->gpu->family, launch->qmd);
+	bool is = recent->has_own_mask;
+
+	if (recent->gpu && cluster > 0)
+		is |= fitted->cluster != cluster || fitted->has_own_mask;
+	else if (recent->gpu)
+		is |= is_less(launch);
+	return is;
 }
 
 /* If the end of the last launch is still there, no commands came. */
@@ -162,6 +174,7 @@ struct launch_end queued_submits(struct launch *last, const struct submission *s
 	if (is_known(last, submission)) {
 		outcome = queue_note(last, submission);
 		frame->is_noted = outcome == QUEUE_NOTED;
+		frame->is_behind_unknown = outcome == QUEUE_UNKNOWN || outcome == QUEUE_STREAMS;
 		end = outcome != QUEUE_NOT_FOUND ? frame->end : end;
 	} else {
 		queue_pass_foreign();

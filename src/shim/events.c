@@ -127,7 +127,7 @@ void events_submits(struct launch *last, const struct submission *submission)
 	struct launch_end end = queued_submits(last, submission);
 
 	if (end.number != 0)
-		gate_submits(last, end);
+		gate_submits(last, submission, end);
 }
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */

@@ -1352,6 +1352,11 @@ TIMED(what_waits_obeys_masks)
 		fill_queues();
 		assert_true(have_run_in(0, gpu_range(0, 1)));
 	}
+	assert_int_equal(libsmctrl_set_global_mask(1), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		fill_queues();
+		assert_true(have_run_in(0, gpu_range(1, 3)));
+	}
 	assert_int_equal(libsmctrl_set_global_mask(0), 0);
 	assert_waiting_borrow();
 }

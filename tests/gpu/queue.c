@@ -39,6 +39,7 @@ static CUstream stream;
 static unsigned int launches, noted;
 static bool has_stamps, is_traced, is_overtaken;
 static bool has_own_mask, is_green; /* the next launch: the program's own mask, or the driver's, leaves less */
+static struct fitted fitted;
 static struct segment segment;
 static void *commands_page; /* of the last submission */
 
@@ -59,6 +60,7 @@ static void on_launch(struct launch *launch)
 	launch->frame.recent.gpu = &own_gpu;
 	launch->frame.recent.mask = all;
 	launch->frame.recent.has_own_mask = has_own_mask;
+	launch->frame.fitted = fitted;
 	launch->gpu = &own_gpu;
 	launch->releases = &releases;
 	if (is_traced)
@@ -389,6 +391,30 @@ TIMED(what_is_limited_keeps_its_mask)
 	is_green = false;
 	assert_true(launch_is_noted());
 	assert_int_equal(queue_walk(true, make_wide, NULL), 1);
+	assert_false(has_ended(0));
+}
+
+static bool pair_is_noted(void)
+{
+	CUlaunchAttribute pairs = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}};
+
+	launch_with(stream, SHORT, &pairs);
+	return last_is_noted();
+}
+
+/* The driver gives clusters a mask of its own. Only the last decision knows whether a green context leaves less. */
+TIMED(clusters_in_a_green_context_keep_their_mask)
+{
+	open_gpu();
+	if (gpu.topology->compute_major < 9)
+		timed_leave_out("this GPU has no clusters");
+	launch(stream, LONG);
+	is_green = true;
+	assert_false(pair_is_noted());
+	fitted = (struct fitted){.cluster = 2};
+	assert_true(pair_is_noted());
+	fitted.has_own_mask = true;
+	assert_false(pair_is_noted());
 	assert_false(has_ended(0));
 }
 

@@ -14,13 +14,13 @@ FIXTURE(begin)
 	host = (struct host_bound){.is = false};
 	now = NOW;
 	launched = 0;
-	host_bound_look(&host, now, launched, 3);
+	host_bound_look(&host, now, launched, 3, true);
 }
 
 static bool look(uint64_t launches, uint64_t in_flight)
 {
 	launched += launches;
-	host_bound_look(&host, now += LOOK, launched, in_flight);
+	host_bound_look(&host, now += LOOK, launched, in_flight, true);
 	return host.is;
 }
 
@@ -125,6 +125,31 @@ static void look_at_program(unsigned int pauses, unsigned int waits)
 	}
 }
 
+static uint64_t look_again(uint64_t ns, uint64_t launches, uint64_t in_flight, bool rests)
+{
+	launched += launches;
+	return host_bound_look(&host, now += ns, launched, in_flight, rests);
+}
+
+/* Likewise, of 32 pairs of looks at a program in doubt. Between both looks of a pair, the host launches unless the host
+ * waits. */
+static void look_twice(unsigned int pauses, unsigned int waits, uint64_t in_flight)
+{
+	for (unsigned int i = 0; i < LOOKS; i++) {
+		unsigned int at = i % 32;
+
+		look(12, at < pauses ? 0 : in_flight);
+		look_again(100 * US, at < pauses || at >= pauses + waits ? 3 : 0, in_flight, true);
+	}
+}
+
+static void be_in_doubt(void)
+{
+	look_at_program(4, 0);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_again(100 * US, 3, 9, true);
+}
+
 TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 {
 	look_at_program(3, 0);
@@ -133,9 +158,6 @@ TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 	assert_true(host.is);
 	assert_false(host.is_in_phase);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_at_program(4, 0);
-	assert_int_equal(host.speed, HOST_IS_SLOW);
-	assert_true(host.is);
 }
 
 TEST(the_host_waits_as_well)
@@ -146,82 +168,99 @@ TEST(the_host_waits_as_well)
 	assert_true(host.is);
 }
 
-/* As a program that gains: with further TPCs only the GPU waits. */
-TEST(the_host_waits_in_a_rest)
+TEST(the_gpu_waits_more_often_in_a_rest)
 {
-	look_at_program(4, 0);
-	look_at_program(4, 2);
-	assert_false(host.is);
+	be_in_doubt();
+	look_twice(3, 2, 9);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+	look_twice(3, 2, 9);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+	assert_true(host.is);
+	look_twice(3, 3, 9);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+}
+
+TEST(no_doubt_for_a_while)
+{
+	be_in_doubt();
+	look_twice(2, 2, 9);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	now += 19000 * 1000 * US;
 	look_at_program(4, 0);
-	assert_false(host.is);
-	for (int i = 0; i < 999 && !host.is; i++)
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	for (int i = 0; i < 999 && host.speed == HOST_IS_NOT_SLOW; i++)
 		look_at_program(4, 0);
-	assert_true(host.is);
-	assert_in_range(now, NOW + 20000 * 1000 * US, NOW + 20600 * 1000 * US);
+	assert_in_range(now, NOW + 20000 * 1000 * US, NOW + 20700 * 1000 * US);
 }
 
-TEST(a_slow_host_may_wait_now_and_then)
-{
-	look_at_program(4, 0);
-	look_at_program(2, 1);
-	look_at_program(1, 1);
-	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_at_program(1, 2);
-	assert_false(host.is);
-}
-
-TEST(the_gpu_waits_no_more)
-{
-	look_at_program(4, 0);
-	look_at_program(0, 1);
-	assert_false(host.is);
-}
-
-/* The host waits for each launch. */
-TEST(a_slow_host_has_several_launches_in_flight)
+/* A host that waits for each launch has few in flight. */
+TEST(the_host_waits_for_each_launch)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 4 != 0);
-	assert_false(host.is);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 4 == 0 ? 0 : i == 99 ? 3 : 1);
-	assert_int_not_equal(host.speed, HOST_IS_NOT_SLOW);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_again(100 * US, 3, 1, true);
+	look_twice(15, 0, 1);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 }
 
 TEST(an_idle_gpu_waits_for_the_host)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look(12, i % 2);
-	assert_int_not_equal(host.speed, HOST_IS_NOT_SLOW);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_again(100 * US, 3, 1, true);
+	look_twice(16, 0, 1);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
 TEST(a_pause_of_the_program_is_not_a_wait)
 {
 	look_often(LOOKS, 0, 0);
 	assert_false(host.is);
-	look_at_program(4, 0);
+	be_in_doubt();
 	look_often(LOOKS, 0, 0);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
-static uint64_t look_after(uint64_t ns)
+/* A look that comes late does not tell whether the host waited. */
+TEST(late_looks_raise_no_doubt)
 {
-	return host_bound_look(&host, now += ns, launched += 99, 9);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_again(2 * LOOK + US, 12 * (i % 4), i % 4 == 0 ? 0 : 9, true);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_again(2 * LOOK + US, 99, i % 4 == 0 ? 0 : 9, true);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_again(2 * LOOK, 99, i % 4 == 0 ? 0 : 9, true);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
-/* A look that comes late does not tell whether the host waited. */
-TEST(a_slow_host_is_looked_at_twice)
+TEST(a_program_in_doubt_is_looked_at_twice)
 {
-	assert_int_equal(look_after(10 * LOOK), HOST_BOUND_ANY_NS);
-	look_at_program(4, 0);
-	assert_int_equal(look_after(10 * LOOK), HOST_BOUND_ANY_NS);
-	look_at_program(4, 0);
-	assert_int_equal(look_after(10 * LOOK), LOOK);
-	assert_int_equal(look_after(LOOK), HOST_BOUND_ANY_NS);
-	assert_int_equal(host_bound_look(&host, now += 10 * LOOK, launched, 0), HOST_BOUND_ANY_NS);
-	for (unsigned int i = 0; i < LOOKS; i++)
-		look_after(10 * LOOK);
+	assert_int_equal(look_again(LOOK, 12, 9, true), HOST_BOUND_ANY_NS);
+	be_in_doubt();
+	assert_int_equal(look_again(10 * LOOK, 99, 9, true), 100 * US);
+	assert_int_equal(look_again(30 * US, 12, 9, true), 70 * US);
+	assert_int_equal(look_again(70 * US, 12, 9, true), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(300 * US, 12, 9, true), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(10 * LOOK, 0, 0, true), HOST_BOUND_ANY_NS); /* without work */
+	assert_int_equal(look_again(10 * LOOK, 99, 9, false), HOST_BOUND_ANY_NS);
+}
+
+/* As under a quota: a program that borrows does not tell. */
+TEST(only_a_rest_tells)
+{
+	be_in_doubt();
+	for (unsigned int i = 0; i < LOOKS; i++) {
+		look_again(LOOK, 12, 0, i != LOOKS - 2);
+		look_again(100 * US, 12, 9, i != LOOKS - 2);
+	}
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_twice(32, 0, 9);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
@@ -229,9 +268,9 @@ TEST(looks_in_quick_succession)
 {
 	look_often(3, 12, 0);
 	for (int i = 0; i < 399; i++)
-		host_bound_look(&host, now += US, launched, 900);
+		host_bound_look(&host, now += US, launched, 900, true);
 	assert_true(host.is);
-	host_bound_look(&host, now += US, launched, 900);
+	host_bound_look(&host, now += US, launched, 900, true);
 	assert_true(host.is);
 	assert_false(look(12, 900));
 }

@@ -232,30 +232,33 @@ static void submit(struct launched *launch)
 	volatile uint64_t *cell = &cells[launch->number % (STREAMS * DEPTH) * 2];
 	volatile unsigned char sync;
 	const struct submission submission = {context, launch->commands, sizeof launch->commands, &sync};
-	struct tpcset own = set_of(OWN);
+	const struct tpcset own = set_of(OWN);
 	uint32_t qmd[QMD_SIZE / 4];
 	struct qmd_mask disable;
 
-	topology_disable_mask(&topology, frame->has_more ? &frame->more : &own, disable.words, QMD_MASK_BITS);
+	topology_disable_mask(&topology, &own, disable.words, QMD_MASK_BITS);
 	descriptor_make(qmd, &gpu, &releases, cell, launch->number, &disable);
 	memcpy(launch->commands + 64, qmd, sizeof qmd);
 	counts_launch_shared(own_place);
 	driver_record.qmd = qmd;
 	frame->end = (struct launch_end){cell, launch->number};
-	frame->is_noted = queue_note(&driver_record, &submission) == QUEUE_NOTED;
-	gate_submits(&driver_record, frame->end);
+	enum queue_outcome outcome = queue_note(&driver_record, &submission);
+
+	frame->is_noted = outcome == QUEUE_NOTED;
+	frame->is_behind_unknown = outcome == QUEUE_UNKNOWN;
+	gate_submits(&driver_record, &submission, frame->end);
 	frame->end.number = 0;
 }
 
-/* As the driver announces a launch; NULL: the driver refuses the launch. Returns whether the call may be wide. */
-static bool announce(struct launched *launch, unsigned int stream, unsigned int kind)
+/* As the driver announces a launch. */
+static void announce(struct launched *launch, unsigned int stream, unsigned int kind)
 {
 	struct {
 		CUfunction function;
 		unsigned int grid[3], block[3], dynamic_bytes;
 		CUstream stream;
 	} arguments = {.function = (CUfunction)&kinds[kind], .grid = {1, 1, 1}, .stream = handle(stream)};
-	CUresult result = launch ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	CUresult result = CUDA_SUCCESS;
 	struct frame *frame = &driver_record.frame;
 	const struct call call = {.id = CALL_LAUNCH, .context = context, .arguments = (void **)&arguments,
 	                          .result = &result, .frame = frame};
@@ -265,12 +268,8 @@ static bool announce(struct launched *launch, unsigned int stream, unsigned int 
 	frame->gate_epoch = epoch_now();
 	frame->stream = handle(stream);
 	gate_call_begins(&call);
-	bool is_to_be_wide = frame->has_more;
-
-	if (launch)
-		submit(launch);
+	submit(launch);
 	gate_call_ended(&call);
-	return is_to_be_wide;
 }
 
 static void launch(unsigned int stream)
@@ -693,23 +692,6 @@ TEST(disturbed_once)
 	assert_in_range(lengths_ns(length, LENGTH_MORE), 100 * US, LIMIT);
 	assert_true(wide_ones() > 5);
 	drain();
-}
-
-/* A refused launch leaves the sum at once, also while other work is in flight. */
-TEST(a_refused_launch_does_not_count)
-{
-	begin(deep);
-	struct length *length = lengths_find(&(struct launched_work){.what = &kinds[0], .grid = {1, 1, 1}});
-
-	lengths_note(length, atomic_load(&length->key), LENGTH_PART, MS);
-	counts_launch_shared(own_place);
-	run_keeper();
-	now += 20 * MS;
-	assert_true(announce(NULL, 0, 0));
-	assert_true(gate.in_flight.wide > 0);
-	window_sweep(&gate);
-	assert_int_equal(gate.in_flight.wide, 0);
-	atomic_fetch_add(counts_ended(own_place, COUNTS_PLAIN), 1);
 }
 
 /* After a debt, also while all claims are at rest and the gate does not read the clock. */

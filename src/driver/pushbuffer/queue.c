@@ -56,14 +56,6 @@ static inline enum queue_front front_of(const struct queue *queue)
 	return front;
 }
 
-bool queue_is_answered(CUstream stream, CUcontext context)
-{
-	const struct queue *queue = notes_find(streams_number(stream, context));
-
-	return queue && atomic_load_explicit(&queue->answered, memory_order_relaxed) >=
-	                        atomic_load_explicit(&queue->turns, memory_order_relaxed);
-}
-
 static uint64_t own_number(void)
 {
 	static _Atomic uint64_t threads;
@@ -209,11 +201,6 @@ static inline struct note *begin_note(struct queue *queue, uint64_t turn)
 
 static inline void end_note(struct queue *queue, uint64_t turn, struct note *note, struct launch *launch)
 {
-	uint64_t before = turn - 1;
-
-	if (launch->frame.has_more)
-		atomic_compare_exchange_strong_explicit(&queue->answered, &before, turn, memory_order_relaxed,
-		                                        memory_order_relaxed);
 	note->cookie = launch->frame.cookie;
 	note->end = launch->frame.end;
 	atomic_store_explicit(&note->turn, turn, memory_order_release);
@@ -312,7 +299,7 @@ static __attribute__((noinline)) enum queue_outcome note_first(struct launch *la
 
 	if (!queue)
 		queue = notes_take(launch, stream);
-	launch->frame.turn = 0;
+	launch->frame.turn = launch->frame.front.number = 0;
 	if (queue)
 		outcome = note_in(queue, launch, submission);
 	return outcome;
@@ -328,4 +315,22 @@ enum queue_outcome queue_note(struct launch *launch, const struct submission *su
 	else
 		outcome = note_first(launch, submission);
 	return outcome;
+}
+
+/* --- widening ----------------------------------------------------------------------------------------------------- */
+
+bool queue_widen(const struct launch *launch, const struct submission *submission, const struct qmd_mask *disable)
+{
+	struct queue *queue = find(launch->frame.stream, launch->context);
+	bool is_there = queue && !launch->frame.keeps_mask && submission->bytes < LARGE_BYTES &&
+	                qmd_mask_is_valid(&queue->mask, launch->qmd) &&
+	                (is_expected(queue, launch, submission) || search(queue, launch, submission));
+
+	for (unsigned int i = 0; is_there && i < queue->mask.words; i++) {
+		uint32_t *descriptor = (uint32_t *)(void *)((char *)submission->commands + queue->offset);
+		uint32_t present = (uint32_t)(notes_present(queue, i / 2) >> i % 2 * 32);
+
+		descriptor[queue->mask.first + i] &= (uint32_t)(disable->words[i / 2] >> i % 2 * 32) | ~present;
+	}
+	return is_there;
 }

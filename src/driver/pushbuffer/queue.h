@@ -71,10 +71,13 @@ enum queue_outcome {
  *
  * frame.cookie is the caller's, and with frame.keeps_mask the mask stays. frame.turn gets the number of the launch in
  * its stream, or 0 without a place. Numbers rise by 1 with each launch, noted or not. frame.front gets the end of the
- * launch ahead, or a number of 0 if nothing is known to run ahead. With frame.has_more the launch comes with an answer:
- * if the launches ahead have answers too, only a walk from the oldest launch (queue_walk) asks about the launch. After
- * QUEUE_NOT_FOUND, the commands may come later in the call. */
+ * launch ahead, or a number of 0 if nothing is known to run ahead. After QUEUE_NOT_FOUND, the commands may come later
+ * in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
+
+/* Likewise, of a launch that was not noted just now: the launch may use the TPCs, too, that `disable` enables. False,
+ * and nothing is changed, if the mask must stay or the descriptor is not found. */
+bool queue_widen(const struct launch *launch, const struct submission *submission, const struct qmd_mask *disable);
 
 /* Work has been submitted, or will be, that may wait for any time. The next launch of each stream is behind unknown
  * work. From any thread. */
@@ -89,10 +92,6 @@ void queue_wait(CUstream stream, CUcontext context);
 
 /* At most 40 instructions; on a thread that may launch there. */
 enum queue_front queue_front(CUstream stream, CUcontext context);
-
-/* Whether no launch of the stream waits for an answer of a visitor (queue_walk): the next launch may come with an
- * answer. */
-bool queue_is_answered(CUstream stream, CUcontext context);
 
 /* --- changing --------------------------------------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@ struct decision {
 	struct tpcset full;      /* with is_yielding (yielding.h): `set` without yielding */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
 	bool is_yielding;        /* other programs have a part of the partition for now */
-	bool has_own_mask;       /* a mask of the program's own holds for the launch */
+	bool has_own_mask;       /* the launch obeys a mask of the program's own; a cluster, also a green context's */
 	bool is_exact;           /* `set` replaces the driver's own mask in the descriptor */
 	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };

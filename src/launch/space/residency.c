@@ -80,6 +80,8 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 
 	if (!tpcset_is_subset(&set, &decision->set))
 		set = occupancy_find_room(&need, &decision->partition, &theirs);
+	/* The driver disables TPCs without room for a cluster. A green context has fewer TPCs. */
+	decision->has_own_mask = decision->has_own_mask || !tpcset_is_subset(&need.possible, &theirs);
 	note_where(&set, &theirs, decision);
 	decision_restrict(decision, &set);
 	decision->is_exact = true;
@@ -134,7 +136,7 @@ void residency_call_ended(const struct call *call)
 {
 	if (call->frame->refusal != CUDA_SUCCESS) {
 		*call->result = call->frame->refusal;
-		call->frame->fitted[0].cluster = call->frame->fitted[1].cluster = 0;
+		call->frame->fitted.cluster = 0;
 	}
 	call->frame->refusal = CUDA_SUCCESS;
 }

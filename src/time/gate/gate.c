@@ -99,94 +99,63 @@ static void graph_has_moved(const struct call *call)
 
 /* --- a call begins ------------------------------------------------------------------------------------------------ */
 
-/* No launch ahead in the stream still waits for a decision. */
-static bool is_next(CUstream stream, CUcontext context)
+/* Whether the launch may wait for any time, behind a wait of the stream. */
+static bool may_wait_in_stream(const struct arrival *arrival)
 {
-	return queue_front(stream, context) != QUEUE_FRONT_RUNS || queue_is_answered(stream, context);
+	return streams_some_wait() && streams_may_wait(arrival->work.stream, arrival->call->context,
+	                                               window_is_idle(arrival->gate));
 }
 
-/* Whether the launch may start as soon as the GPU is told: no graph behind work, and no launch behind a wait. */
-static bool may_start(const struct arrival *arrival)
-{
-	bool some_wait = streams_some_wait(), is_graph = arrival->work.is_graph;
-	bool is_idle = (some_wait || is_graph) && window_is_idle(arrival->gate);
-	bool waits = some_wait && streams_may_wait(arrival->work.stream, arrival->call->context, is_idle);
-
-	return !waits && (is_idle || !is_graph);
-}
-
-/* As if the launch were the next to start. */
-static void decide(struct arrival *arrival)
+/* A graph may start as soon as the GPU is told, if nothing is in flight. */
+static void decide_graph(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown;
-	struct claims_idle idle;
+	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown && window_is_idle(gate);
 
-	if (may_be && may_start(arrival)) {
-		window_sweep(gate);
-		window_look(gate, &idle);
-		arrival->ns = window_length(gate, arrival->length, idle.open);
-		arrival->open = window_allows(gate, &idle, arrival->ns);
-		if (arrival->open == 0 && arrival->ns != 0)
-			window_refuses(gate, arrival->length, arrival->ns);
-	}
-	if (arrival->open != 0)
-		arrival->ticket = window_add(gate, arrival->open, arrival->ns, called);
+	if (may_be && !may_wait_in_stream(arrival))
+		arrival->ticket = window_admit(gate, arrival->length, called, &arrival->open);
 }
 
-static enum length_place place_of(const struct frame *frame)
-{
-	return frame->has_more ? LENGTH_MORE : LENGTH_PART;
-}
-
-/* Whether a length can be measured from the call, or from the end of the launch ahead. A graph ends once nothing is in
- * flight; and behind unknown work, a launch may wait for long, unless nothing is in flight. */
-static bool begin_is_known(const struct arrival *arrival)
-{
-	const struct gate *gate = arrival->gate;
-	bool is_known;
-
-	if (arrival->work.is_graph)
-		is_known = window_is_idle(gate);
-	else
-		is_known = queue_front(arrival->work.stream, arrival->call->context) != QUEUE_FRONT_UNKNOWN ||
-		           claims_own_are_idle(&gate->claims);
-	return is_known;
-}
-
-static uint64_t cookie_of(const struct arrival *arrival, bool is_wide)
+static uint64_t cookie_of(const struct arrival *arrival, bool has_more)
 {
 	return (union window_cookie){
 		.is_there = true,
 		.length = lengths_number(arrival->length),
 		.gpu = arrival->gate->gpu->number,
-		.stays = arrival->work.waits_for_others || arrival->work.is_graph,
+		.stays = arrival->work.waits_for_others || arrival->work.is_graph || has_more,
 		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
-		.is_wide = is_wide,
+		.may_wait = may_wait_in_stream(arrival),
 		.edits = epoch_of_edits(),
 	}.word;
 }
 
+/* The length of a graph is measured from the call to the end of all work. */
 static void answer(const struct arrival *arrival, struct frame *frame)
 {
+	struct gate *gate = arrival->gate;
+
 	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
-		frame->more = window_tpcs(arrival->gate, arrival->open)->tpcs;
+		frame->more = window_tpcs(gate, arrival->open)->tpcs;
 	frame->cookie = cookie_of(arrival, frame->has_more);
-	if (window_is_due(arrival->gate, arrival->length, place_of(frame)) && begin_is_known(arrival))
+	if (arrival->work.is_graph &&
+	    window_is_due(gate, arrival->length, frame->has_more ? LENGTH_MORE : LENGTH_PART) && window_is_idle(gate))
 		frame->launched_ns = process_clock_ns();
 }
 
 /* Without the lock, the launch stays in the own part. */
 static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 {
+	const struct claims *claims = &arrival->gate->claims;
+	bool is_graph = arrival->work.is_graph;
+
 	if (!gate_lock(arrival->gate))
 		return;
-	if (arrival->gate->claims.count > 0 && arrival->ticket == 0 && arrival->gate->claims.has_part)
-		decide(arrival);
+	if (is_graph && claims->count > 0 && arrival->ticket == 0 && claims->has_part)
+		decide_graph(arrival);
 	answer(arrival, frame);
-	if (arrival->work.is_graph)
+	if (is_graph)
 		settle_graph(arrival, frame);
 	gate_unlock(arrival->gate);
 }
@@ -219,10 +188,10 @@ static void begin(const struct call *call)
 	/* A handler may have launched meanwhile. */
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
-	if (may_wait || arrival.work.is_graph || is_next(arrival.work.stream, call->context))
+	if (may_wait || arrival.work.is_graph || streams_some_wait())
 		decide_under_lock(&arrival, frame);
 	else
-		frame->cookie = cookie_of(&arrival, false); /* decided about in the queue */
+		frame->cookie = cookie_of(&arrival, false);
 	if (streams_some_wait())
 		streams_launch(arrival.work.stream, call->context);
 }
@@ -245,28 +214,60 @@ void gate_call_begins(const struct call *call)
 /* --- a launch goes, and ends -------------------------------------------------------------------------------------- */
 
 /* The length of a launch is learnt now and then. */
-static void learn(struct gate *gate, const struct frame *frame, struct launch_end end)
+static void learn(struct gate *gate, const struct frame *frame, uint64_t ticket, struct launch_end end,
+                  uint64_t launched_ns)
 {
 	struct length *length = length_of(frame);
-	uint64_t ticket = frame->ticket != 0 ? frame->ticket : window_follow(gate, length, end);
 
-	in_flight_learn(&gate->in_flight, ticket, length, frame->front, frame->launched_ns);
+	ticket = ticket != 0 ? ticket : window_follow(gate, length, end);
+	in_flight_learn(&gate->in_flight, ticket, length, frame->front, launched_ns);
 }
 
-void gate_submits(struct launch *launch, struct launch_end end)
+/* Behind unknown work, a launch may wait for long, unless nothing else is in flight. */
+static bool begin_is_known(const struct gate *gate, const struct frame *frame)
+{
+	return !frame->is_behind_unknown ||
+	       (!gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) <= 1);
+}
+
+/* Nothing is known to run ahead of the launch. */
+static bool may_start(const struct gate *gate, const struct frame *frame)
+{
+	union window_cookie cookie = {.word = frame->cookie};
+	bool is_decided = frame->ticket != 0 || !gate->claims.has_part;
+
+	return !is_decided && frame->front.number == 0 && !cookie.stays && !cookie.may_wait &&
+	       !gate->claims.own_is_unknown;
+}
+
+/* The launch cannot be changed later. */
+static void decide_now(struct gate *gate, const struct launch *launch, const struct submission *submission,
+                       struct launch_end end)
+{
+	const struct frame *frame = &launch->frame;
+	struct length *length = length_of(frame);
+	uint64_t ticket = frame->ticket;
+
+	if (may_start(gate, frame))
+		ticket = window_widen(gate, launch, submission, length, end);
+	bool is_wide = frame->has_more || ticket != frame->ticket;
+
+	if (window_is_due(gate, length, is_wide ? LENGTH_MORE : LENGTH_PART) && begin_is_known(gate, frame))
+		learn(gate, frame, ticket, end, process_clock_ns());
+}
+
+void gate_submits(struct launch *launch, const struct submission *submission, struct launch_end end)
 {
 	struct frame *frame = &launch->frame;
 	struct gate *gate = frame->nested > 0 && frame->cookie != 0 ? frame->gate : NULL;
 
 	if (!gate)
 		return;
-	bool waits = frame->is_noted && !frame->has_more, is_due = !waits && frame->launched_ns != 0;
-
-	if ((waits || is_due) && gate_lock(gate)) {
-		if (waits)
+	if (gate_lock(gate)) {
+		if (frame->is_noted && !frame->has_more)
 			window_move(gate, end);
 		else
-			learn(gate, frame, end);
+			decide_now(gate, launch, submission, end);
 		gate_unlock(gate);
 	}
 	if (frame->ticket != 0)
@@ -295,7 +296,7 @@ static void end(const struct call *call)
 		return;
 	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
 		frame->front = none;
-		learn(gate, frame, until_idle);
+		learn(gate, frame, frame->ticket, until_idle, frame->launched_ns);
 		gate_unlock(gate);
 	}
 	if (frame->ticket != 0)

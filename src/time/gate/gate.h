@@ -2,12 +2,13 @@
  * The gate of a client of MPS: which TPCs a launch gets now, by the law of rules/lending.h; and when a launch goes, in
  * a program without TPCs of its own or with a quota.
  *
- * Under MPS, no channel may be touched. So a launch is decided about at the entry of its call (facts.md, "Callbacks"),
- * where launches of few programs also wait (hold.h), and again in the queue of the stream (window.h). The answer for a
- * call is in the frame of the call (driver/calls.h). No decision needs memory or a system call.
+ * Under MPS, no channel may be touched. So a launch is decided about from the moment when the launch is in the
+ * pushbuffer (window.h). Launches of few programs wait at the entry of the call before (hold.h; facts.md, "Callbacks").
+ * The answer for a call is in the frame of the call (driver/calls.h). No decision needs memory or a system call.
  *
- * A graph is one launch: with other TPCs, its nodes are uploaded anew. A captured launch never waits. A launch of a
- * foreign subscriber in a callback never waits either. A launch within a launch's call goes with the outer launch.
+ * A graph is one launch, and is decided about at the call: with other TPCs, the nodes are uploaded anew. A captured
+ * launch never waits. A launch of a foreign subscriber in a callback never waits either. A launch within a launch's call
+ * goes with the outer launch.
  */
 #pragma once
 
@@ -33,6 +34,6 @@ void gate_call_begins(const struct call *call);
 void gate_call_ended(const struct call *call);
 
 /* The launch of this thread's call is in the pushbuffer, and the GPU has not been told. `end`: of the launch. */
-void gate_submits(struct launch *launch, struct launch_end end);
+void gate_submits(struct launch *launch, const struct submission *submission, struct launch_end end);
 
 void gate_after_fork(void);

@@ -4,8 +4,8 @@
  * Under the lock of the gate, but for in_flight_tell.
  *
  * A length is learnt (launch/account/lengths.h) once the end is there. A launch behind another launch of the stream
- * began at the end of the launch ahead. A launch with nothing ahead began at the call, on the processor's clock: too
- * early by the way to the GPU, and never too late.
+ * began at the end of the launch ahead. A launch with nothing ahead began when the GPU was told, on the processor's
+ * clock: too early by the way to the GPU, and never too late.
  */
 #pragma once
 

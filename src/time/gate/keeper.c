@@ -286,7 +286,7 @@ static uint64_t see_host(uint64_t now)
 		in_flight += demand->launched - demand->ended;
 	}
 	if (keeper.is_known)
-		again_ns = host_bound_look(&keeper.host, now, launched, in_flight);
+		again_ns = host_bound_look(&keeper.host, now, launched, in_flight, rests());
 	keeper.is_launching =
 	    keeper.work.gpu_count == 1 && (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
 	keeper.launched = launched;

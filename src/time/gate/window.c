@@ -128,6 +128,41 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 	return ticket;
 }
 
+static uint64_t admit(struct gate *gate, const struct claims_idle *idle, uint64_t ns, struct launch_end end,
+                      uint32_t *open)
+{
+	*open = window_allows(gate, idle, ns);
+	return *open != 0 && window_tpcs(gate, *open)->count > 0 ? window_add(gate, *open, ns, end) : 0;
+}
+
+uint64_t window_admit(struct gate *gate, struct length *length, struct launch_end end, uint32_t *open)
+{
+	struct claims_idle idle;
+
+	window_sweep(gate);
+	window_look(gate, &idle);
+	uint64_t ns = window_length(gate, length, idle.open), ticket = admit(gate, &idle, ns, end, open);
+
+	if (ticket == 0 && ns != 0)
+		window_refuses(gate, length, ns);
+	return ticket;
+}
+
+/* Where the mask cannot be written, the launch does not count. */
+uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
+                      struct length *length, struct launch_end end)
+{
+	const struct launch_end none = {.number = 0};
+	uint32_t open;
+	uint64_t ticket = window_admit(gate, length, end, &open);
+
+	if (ticket != 0 && !queue_widen(launch, submission, &window_tpcs(gate, open)->disable)) {
+		in_flight_tell(&gate->in_flight, ticket, none);
+		ticket = 0;
+	}
+	return ticket;
+}
+
 /* --- the queue ---------------------------------------------------------------------------------------------------- */
 
 _Static_assert(LENGTHS <= 1 << 13 && GPUS_MAX <= 1 << 8, "the cookie has room for both");
@@ -158,27 +193,10 @@ static bool can_be_changed(const struct move *move, const struct queued *launch)
 	return launch->ahead >= QUEUE_FETCHED || is_newest;
 }
 
-/* The own part of the TPCs that the launch was noted with. False if the part is empty. */
-static bool narrow(struct gate *gate, const struct queued *launch, struct qmd_mask *disable)
+/* Since an earlier walk. */
+static bool is_wide(const struct queued *launch)
 {
-	const struct qmd_mask *part = &window_tpcs(gate, 0)->disable;
-	bool has_some = false;
-
-	for (unsigned int i = 0; i < sizeof part->words / sizeof part->words[0]; i++) {
-		disable->words[i] = launch->noted.words[i];
-		if (cookie_of(launch->cookie).is_wide)
-			disable->words[i] |= part->words[i] & gate->gpu->present.words[i];
-		has_some |= (~disable->words[i] & gate->gpu->present.words[i]) != 0;
-	}
-	return has_some;
-}
-
-/* From the begin on, or since an earlier walk. */
-static bool is_wide(struct gate *gate, const struct queued *launch)
-{
-	struct qmd_mask disable;
-
-	return narrow(gate, launch, &disable) && memcmp(&launch->disable, &disable, sizeof disable) != 0;
+	return memcmp(&launch->disable, &launch->noted, sizeof launch->noted) != 0;
 }
 
 /* The own part of the launch, and the TPCs of the claims `open`. */
@@ -186,9 +204,8 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 {
 	const struct gate_tpcs *wide = window_tpcs(gate, open);
 
-	narrow(gate, launch, disable);
 	for (unsigned int i = 0; i < sizeof disable->words / sizeof disable->words[0]; i++)
-		disable->words[i] &= wide->disable.words[i];
+		disable->words[i] = launch->noted.words[i] & wide->disable.words[i];
 }
 
 static void learn(struct gate *gate, const struct queued *launch, uint64_t ticket)
@@ -211,9 +228,8 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct gate *gate = move->gate;
 	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
-	uint32_t open = window_allows(gate, &move->idle, ns);
-	bool has_some = open != 0 && window_tpcs(gate, open)->count > 0;
-	uint64_t ticket = has_some ? window_add(gate, open, ns, launch->end) : 0;
+	uint32_t open;
+	uint64_t ticket = admit(gate, &move->idle, ns, launch->end, &open);
 	enum queue_answer answer = QUEUE_STOP;
 
 	if (ticket != 0) {
@@ -246,9 +262,9 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
-		if (!is_wide(move->gate, launch))
+		if (!is_wide(launch))
 			leave(move->gate, launch);
-	} else if (launch->cookie != 0 && can_be_wide && !is_wide(move->gate, launch)) {
+	} else if (launch->cookie != 0 && can_be_wide && !is_wide(launch)) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
 	}
@@ -263,8 +279,8 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
-	if (is_of_gpu && launch->cookie != 0 && is_wide(move->gate, launch) && can_be_changed(move, launch) &&
-	    narrow(move->gate, launch, disable)) {
+	if (is_of_gpu && launch->cookie != 0 && is_wide(launch) && can_be_changed(move, launch)) {
+		*disable = launch->noted;
 		move->recalled_ns +=
 		        window_length(move->gate, length_of(launch), move->gate->open);
 		answer = QUEUE_CHANGE;

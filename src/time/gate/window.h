@@ -1,11 +1,12 @@
 /*
- * Applies the window of time/rules/lending.h to the launches in the queues of this process. A launch gets TPCs twice.
- * The first time is at the call, as if the launch were the next to start. The second time is in the wait behind
- * launches of the stream: as soon as all launches ahead in the queue have been decided about and the launch fits into
- * the window, or when a claim comes back. Under the lock of the gate.
+ * Applies the window of time/rules/lending.h to the launches of this process. A launch is uploaded for the own part. A
+ * launch that is the next to start may become wide before the GPU is told of the launch. A launch behind launches of
+ * its stream may as soon as all launches ahead in the queue have been decided about and the launch fits into the
+ * window; and becomes narrow again when a claim comes back. Under the lock of the gate.
  */
 #pragma once
 
+#include "driver/hook.h"
 #include "gates.h"
 #include "state/segment/events.h"
 
@@ -38,6 +39,14 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
+/* Sweeps. The launch is the next to start: wide, in the TPCs of the claims `open`, if there is room. Returns a ticket,
+ * as window_add. */
+uint64_t window_admit(struct gate *gate, struct length *length, struct launch_end end, uint32_t *open);
+
+/* Likewise, for a launch that is being submitted: the mask is written as well. */
+uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
+                      struct length *length, struct launch_end end);
+
 /* The cookie of a noted launch (driver/pushbuffer/queue.h). No cookie is 0. */
 union window_cookie {
 	uint64_t word;
@@ -47,7 +56,7 @@ union window_cookie {
 		uint64_t gpu : 8;     /* likewise */
 		uint64_t stays : 1;   /* the launch is never wide */
 		uint64_t waits : 1;   /* no launch behind becomes wide before the launch has ended */
-		uint64_t is_wide : 1; /* the launch was wide from the begin on */
+		uint64_t may_wait : 1; /* the launch itself may wait for any time */
 		uint64_t edits : 39;  /* the number of edits at the launch */
 	};
 };

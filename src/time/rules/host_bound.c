@@ -1,8 +1,8 @@
 #include "host_bound.h"
 
-#define SHORTEST_NS UINT64_C(400000) /* between two looks */
-#define LONGEST_NS UINT64_C(1000000) /* between two looks that tell whether the host waits */
-#define SECOND_NS UINT64_C(500000)   /* between two looks at a slow program, one of them long after the last */
+#define BETWEEN_NS UINT64_C(400000)  /* two looks, but the second of two */
+#define SECOND_NS UINT64_C(100000)   /* from the first of two */
+#define TELLS_NS UINT64_C(1000000)   /* the longest time between two looks that tells whether the host waits */
 #define IN_ROW_NS UINT64_C(100000)   /* launches in a row are no further apart */
 #define REST_NS UINT64_C(10000000)   /* without work, a phase ends */
 #define SEVERAL 3                    /* launches in flight */
@@ -10,26 +10,23 @@
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
 #define LOOKS 256
-#define NO_DOUBT_NS UINT64_C(20000000000) /* after a look at a host that was not slow */
+#define NO_DOUBT_NS UINT64_C(20000000000) /* after looks at a host that was not slow */
 
-/* In these parts of the looks. */
-#define GPU_WAITS 8
-#define GPU_WAITS_SELDOM 64
-#define HOST_WAITS 16
+#define GPU_WAITS 8 /* in this part of the looks */
+#define HOST_WAITS 4 /* in this part of the pauses */
 
 /* Where the host waits for each launch, shorter launches gain; unless the GPU is idle half of the time. */
-static bool is_in_doubt(const struct host_looks *looks)
+static bool are_in_turns(const struct host_looks *looks)
 {
-	bool gpu_waits = looks->pauses * GPU_WAITS >= looks->all, host_waits = looks->waits * 4 >= looks->pauses;
-	bool is_in_turns = looks->several == 0 && looks->pauses * 2 < looks->all;
-
-	return gpu_waits && !host_waits && !is_in_turns;
+	return looks->several == 0 && looks->pauses * 2 < looks->all;
 }
 
-/* The program rests. */
-static bool gains(const struct host_looks *looks)
+static bool is_in_doubt(const struct host_looks *looks)
 {
-	return looks->waits * HOST_WAITS >= looks->all || looks->pauses * GPU_WAITS_SELDOM < looks->all;
+	bool gpu_waits = looks->pauses * GPU_WAITS >= looks->all;
+	bool host_waits = looks->waits * HOST_WAITS >= looks->pauses;
+
+	return gpu_waits && !host_waits && !are_in_turns(looks);
 }
 
 static void answer(struct host_bound *host, uint64_t now)
@@ -37,7 +34,7 @@ static void answer(struct host_bound *host, uint64_t now)
 	if (host->speed == HOST_IS_NOT_SLOW) {
 		if (now >= host->doubted_from && is_in_doubt(&host->program))
 			host->speed = HOST_MAY_BE_SLOW;
-	} else if (gains(&host->program)) {
+	} else if (host->program.waits >= host->program.pauses || are_in_turns(&host->program)) {
 		host->speed = HOST_IS_NOT_SLOW;
 		host->doubted_from = now + NO_DOUBT_NS;
 	} else {
@@ -46,14 +43,14 @@ static void answer(struct host_bound *host, uint64_t now)
 	host->program = (struct host_looks){.all = 0};
 }
 
-static void count_for_program(struct host_bound *host, uint64_t now, uint64_t launches, uint64_t in_flight)
+static void count_for_program(struct host_bound *host, uint64_t now, bool is_pause, bool is_wait, bool are_several)
 {
 	struct host_looks *looks = &host->program;
 
 	looks->all++;
-	looks->pauses += in_flight == 0;
-	looks->waits += in_flight > 0 && launches == 0;
-	looks->several += in_flight >= SEVERAL;
+	looks->pauses += is_pause;
+	looks->waits += is_wait;
+	looks->several += are_several;
 	if (looks->all == LOOKS)
 		answer(host, now);
 }
@@ -84,23 +81,39 @@ static void end_phase(struct host_bound *host)
 	host->several = 0;
 }
 
-uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight)
+/* --- looks -------------------------------------------------------------------------------------------------------- */
+
+/* With work. While the program is in doubt, only a second look counts for the program, since a host may wait for much
+ * less time than there is between looks. */
+static void count(struct host_bound *host, uint64_t now, uint64_t launches, uint64_t in_flight)
+{
+	bool is_wait = in_flight > 0 && launches == 0;
+
+	if (host->speed == HOST_IS_NOT_SLOW && now - host->looked <= TELLS_NS)
+		count_for_program(host, now, in_flight == 0, is_wait, in_flight >= SEVERAL);
+	count_for_phase(host, in_flight);
+	host->worked = now;
+}
+
+uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight, bool rests)
 {
 	uint64_t passed = now - host->looked, launches = launched - host->launched;
-	bool is_work = in_flight > 0 || launches * IN_ROW_NS >= passed;
+	bool is_work = in_flight > 0 || launches * IN_ROW_NS >= passed, is_second = host->is_first;
 
-	if (passed < SHORTEST_NS)
-		return HOST_BOUND_ANY_NS;
+	if (passed < (is_second ? SECOND_NS : BETWEEN_NS))
+		return is_second ? SECOND_NS - passed : HOST_BOUND_ANY_NS;
 	if (now - host->worked > REST_NS)
 		end_phase(host);
-	if (is_work && passed <= LONGEST_NS)
-		count_for_program(host, now, launches, in_flight);
-	if (is_work) {
-		count_for_phase(host, in_flight);
-		host->worked = now;
-	}
+	if (host->speed != HOST_IS_NOT_SLOW && !rests)
+		host->program = (struct host_looks){.all = 0};
+	else if (is_second)
+		count_for_program(host, now, host->was_idle, in_flight > 0 && launches == 0, in_flight >= SEVERAL);
+	if (is_work && !is_second)
+		count(host, now, launches, in_flight);
+	host->is_first = !is_second && is_work && rests && host->speed != HOST_IS_NOT_SLOW;
+	host->was_idle = in_flight == 0;
 	host->is = host->speed != HOST_IS_NOT_SLOW || host->is_in_phase;
 	host->looked = now;
 	host->launched = launched;
-	return host->speed == HOST_IS_SLOW && is_work && passed > LONGEST_NS ? SECOND_NS : HOST_BOUND_ANY_NS;
+	return host->is_first ? SECOND_NS : HOST_BOUND_ANY_NS;
 }
