@@ -7,8 +7,8 @@
  * The answer for a call is in the frame of the call (driver/calls.h). No decision needs memory or a system call.
  *
  * A graph is one launch, and is decided about at the call: with other TPCs, the nodes are uploaded anew. A captured
- * launch never waits. A launch of a foreign subscriber in a callback never waits either. A launch within a launch's call
- * goes with the outer launch.
+ * launch never waits. A launch of a foreign subscriber in a callback never waits either. A launch within a launch's
+ * call goes with the outer launch.
  */
 #pragma once
 
