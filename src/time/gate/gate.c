@@ -256,6 +256,21 @@ static void decide_now(struct gate *gate, const struct launch *launch, const str
 		learn(gate, frame, ticket, end, process_clock_ns());
 }
 
+/* Behind so many undecided launches, a launch moves the window seldom: there is time until its turn. */
+#define FAR 32
+#define MOVES_EACH 8
+
+/* The window is moved, or at least claims that came back get their TPCs. */
+static void move_window(struct gate *gate, const struct frame *frame, struct launch_end end)
+{
+	struct claims_idle idle;
+
+	if (frame->undecided <= FAR || frame->turn % MOVES_EACH == 0)
+		window_move(gate, end);
+	else
+		window_look(gate, &idle);
+}
+
 void gate_submits(struct launch *launch, const struct submission *submission, struct launch_end end)
 {
 	struct frame *frame = &launch->frame;
@@ -265,7 +280,7 @@ void gate_submits(struct launch *launch, const struct submission *submission, st
 		return;
 	if (gate_lock(gate)) {
 		if (frame->is_noted && !frame->has_more)
-			window_move(gate, end);
+			move_window(gate, frame, end);
 		else
 			decide_now(gate, launch, submission, end);
 		gate_unlock(gate);
