@@ -82,11 +82,15 @@ void queued_call_begins(const struct call *call)
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
+#define LINE 64 /* of the processor's cache, in bytes */
+
+/* The GPU has written the cells since this processor has read them: the next launches find theirs at hand. */
 static struct launch_end end_of(const struct launch *launch, struct timestamps_cell cell)
 {
 	const char *cells = timestamps_cells(launch->releases->timestamps);
 	struct launch_end end = {(const volatile uint64_t *)(const void *)(cells + cell.at), cell.number};
 
+	__builtin_prefetch(cells + cell.at + LINE);
 	/* The earlier launch of the cell has not ended, and may still overwrite the end of the launch. */
 	if (__atomic_load_n(end.at, __ATOMIC_RELAXED) + TIMESTAMPS_CELLS < end.number)
 		end.number = 0;

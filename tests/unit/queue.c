@@ -355,6 +355,8 @@ static enum queue_answer visit(void *data, const struct queued *queued, struct q
 	struct modelled *launch = launch_of(queued->cookie);
 	enum queue_answer answer = some_below(4) > 0 ? QUEUE_CHANGE : QUEUE_LEAVE;
 
+	if (queued->keeps_mask)
+		return QUEUE_LEAVE;
 	walk->visits++;
 	visited++;
 	if (!walk->acts) {
@@ -454,8 +456,10 @@ TEST(steps_in_any_order)
 static enum queue_answer leave(void *left, const struct queued *queued, struct qmd_mask *disable)
 {
 	unsigned int *most = left;
+	bool stops = !queued->keeps_mask && *most == 0;
 
-	return *most == 0 ? QUEUE_STOP : ((*most)--, QUEUE_LEAVE);
+	*most -= !queued->keeps_mask && !stops;
+	return stops ? QUEUE_STOP : QUEUE_LEAVE;
 }
 
 static unsigned int visits_of(bool again, unsigned int most)

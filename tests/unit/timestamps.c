@@ -264,6 +264,29 @@ TEST(launched_and_ended)
 	assert_int_equal(event_count, 0);
 }
 
+static void set_tpcs(struct timestamps_cell cell, unsigned int tpcs)
+{
+	timestamps_set_tpcs((const volatile uint64_t *)(void *)((char *)timestamps_cells(stamps) + cell.at), cell.number,
+	                    tpcs);
+}
+
+TEST(more_tpcs_after_the_launch)
+{
+	struct timestamps_cell old = launch(1), two = launch(2);
+
+	set_tpcs(two, 9);
+	scan(TIMESTAMPS_CELLS);
+	assert_each(event_count, 2, events[0].tpcs, 7, events[1].tpcs, 9);
+	finish(two, 3);
+	for (unsigned int i = 1; i < TIMESTAMPS_CELLS; i++)
+		launch(i);
+	set_tpcs(old, 9); /* a later launch has the cell */
+	set_tpcs(timestamps_add_end(stamps), 9);
+	scan(TIMESTAMPS_CELLS);
+	for (unsigned int i = 0; i < event_count; i++)
+		assert_int_equal(events[i].tpcs, 7);
+}
+
 /* The cell's former kernel ends late. */
 TEST(another_kernels_stamp)
 {

@@ -6,7 +6,7 @@
  * A lender that comes back waits for the rest of wide launches in the lender's TPCs. So each test looks at the rest all
  * the time.
  *
- * link: -Wl,--wrap=process_clock_ns
+ * link: -Wl,--wrap=process_clock_ns,--wrap=timestamps_set_tpcs
  */
 #include "descriptor.h"
 #include "noted.h"
@@ -41,10 +41,17 @@
 #define KINDS 40
 
 static uint64_t now;
+static unsigned int told, told_tpcs; /* to a watcher: changes of launches; the last one's TPCs */
 
 WRAP(uint64_t, process_clock_ns, void)
 {
 	return now;
+}
+
+WRAP(void, timestamps_set_tpcs, const volatile uint64_t *timestamp, uint64_t of, unsigned int tpcs)
+{
+	told++;
+	told_tpcs = tpcs;
 }
 
 /* --- what is modelled --------------------------------------------------------------------------------------------- */
@@ -483,6 +490,7 @@ static void begin(struct scenario of)
 	gate_after_fork();
 	gate.gpu = &gpu;
 	make_places();
+	time_news.segment = &segment;
 	gate.claims.count = scenario.lent[1] != 0 ? 2 : 1;
 	gate.claims.has_part = true;
 	gate.claims.own[0] = own_place;
@@ -577,6 +585,8 @@ static const struct row {
 	 {.streams = 2, .depth = 16, BURSTS, LONG, ONE, .kinds = 8, .frozen_ns = 7 * MS}},
 	{"streams that wait for the host", 5,
 	 {.streams = 3, .depth = 16, BURSTS, LONG, ONE, .kinds = 8, .waits = true}},
+	{"two streams that wait for the host", 5,
+	 {.streams = 2, .depth = 20, SHORT, ONE, .kinds = 4, .waits = true}},
 	{"many kinds", 10, {.streams = 2, .depth = 16, BURSTS, LONG, TWO, .kinds = KINDS}},
 };
 
@@ -596,7 +606,7 @@ TEST(left_in_time)
 /* --- single steps ------------------------------------------------------------------------------------------------- */
 
 /* Kernels of 100 us, behind each other in one stream. */
-static const struct scenario deep = {.streams = 1, .depth = DEPTH - 1, KERNELS(100 * US, 100 * US), ONE, .kinds = 1};
+static const struct scenario deep = {.streams = 1, .depth = DEPTH - 2, KERNELS(100 * US, 100 * US), ONE, .kinds = 1};
 static const struct scenario slow = {.streams = 1, .depth = 8, KERNELS(2200 * US, 2200 * US), ONE, .kinds = 1};
 
 static unsigned int wide_ones(void)
@@ -634,12 +644,17 @@ TEST(its_own_launch_calls_back)
 	begin_deep();
 	assert_true(learnt_ones() > 0);
 	watch(&segment, now);
+	told = 0;
+	launch(0);
+	assert_true(told == 0 || told_tpcs == 12);
+	told = 0;
 	work(&lenders[0], true);
 	launch(0);
 	check_called_back();
 	assert_in_range(wide_ones(), 1, QUEUE_FETCHED);
 	assert_each(read_noted(), 1, noted[0].kind, SEGMENT_KEEPS_WAITING, noted[0].begin_ns, now, noted[0].other, 1);
 	assert_in_range(noted[0].end_ns - now, 100 * US, LIMIT);
+	assert_true(told >= 5 && told_tpcs == 4);
 	/* A disturbed launch tells no length. All count until their ends. */
 	assert_true(learnt_ones() == 0 && gate.in_flight.wide >= 5 * 100 * US);
 	drain();

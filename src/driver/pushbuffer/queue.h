@@ -104,6 +104,7 @@ struct queued {
 	struct launch_end front, end; /* likewise, and its own */
 	struct qmd_mask noted;        /* the mask at the note, in the bits of present TPCs */
 	struct qmd_mask disable;      /* the mask now, likewise */
+	bool keeps_mask;              /* no answer changes the mask, and the masks above are not known */
 };
 
 enum queue_answer {
@@ -121,7 +122,7 @@ typedef enum queue_answer queue_visitor(void *data, const struct queued *launch,
  * submitted: changes of fetched launches have no effect. */
 #define QUEUE_FETCHED 2
 
-/* Visits the noted launches that have not started: stream by stream, from the oldest to the newest. With `again` the
+/* Visits the launches that have not started: stream by stream, from the oldest to the newest. With `again` the
  * walk begins with the oldest launch, and so does the next walk; otherwise behind the last launch that was visited
  * and not answered by QUEUE_STOP. Returns the number of launches with a new mask. From any thread; a second thread
  * meanwhile gets 0. No system call. The cost: the visited launches, and a search among launches that have ended since

@@ -156,11 +156,12 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
 		.front_cookie = waiting->cookie_ahead, .front = waiting->ahead, .end = note->end,
 		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
+		.keeps_mask = !note->mask,
 	};
 	struct qmd_mask disable = launch.disable;
 	enum queue_answer answer = walk->visit(walk->data, &launch, &disable);
 
-	if (answer == QUEUE_CHANGE && have_common_tpc(waiting->queue, &launch.disable, &disable))
+	if (answer == QUEUE_CHANGE && note->mask && have_common_tpc(waiting->queue, &launch.disable, &disable))
 		walk->changes += write_mask(waiting, &disable);
 	return answer != QUEUE_STOP;
 }
@@ -171,8 +172,7 @@ static bool pass(struct walk *walk, struct waiting *waiting, uint64_t turn, uint
 	waiting->turn = turn;
 	waiting->cookie_ahead = waiting->note.cookie;
 	waiting->ahead = waiting->note.end;
-	return read_note(waiting->queue, turn, &waiting->note) &&
-	       (!waiting->note.mask || visit(walk, waiting, (unsigned int)(turn - oldest)));
+	return read_note(waiting->queue, turn, &waiting->note) && visit(walk, waiting, (unsigned int)(turn - oldest));
 }
 
 /* The oldest launch in flight may have started. */

@@ -69,6 +69,15 @@ struct timestamps_cell timestamps_add_launch(struct timestamps *timestamps, cons
 	return cell;
 }
 
+void timestamps_set_tpcs(const volatile uint64_t *timestamp, uint64_t number, unsigned int tpcs)
+{
+	uintptr_t first = (uintptr_t)timestamp - number % TIMESTAMPS_CELLS * sizeof(struct timestamp);
+	struct timestamps_record *record = &((struct timestamps *)first)->records[number % TIMESTAMPS_CELLS];
+
+	if (atomic_load_explicit(&record->number, memory_order_relaxed) == number)
+		store(&record->tpcs, tpcs);
+}
+
 struct timestamps_cell timestamps_add_end(struct timestamps *timestamps)
 {
 	uint64_t number = atomic_fetch_add_explicit(&timestamps->launches, 1, memory_order_relaxed) + 1;

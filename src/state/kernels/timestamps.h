@@ -51,6 +51,10 @@ struct timestamps_cell {
 /* Gives the launch a cell. From any thread. */
 struct timestamps_cell timestamps_add_launch(struct timestamps *timestamps, const struct timestamps_launch *launch);
 
+/* The launch with this timestamp (a cell's address in this process, and the number) may use as many TPCs from here on,
+ * unless only the end is told, or a later launch has the cell. Any launch of the process. */
+void timestamps_set_tpcs(const volatile uint64_t *timestamp, uint64_t number, unsigned int tpcs);
+
 /* The same if only the end of the launch is told. */
 struct timestamps_cell timestamps_add_end(struct timestamps *timestamps);
 

@@ -116,17 +116,24 @@ static void decide_graph(struct arrival *arrival)
 		arrival->ticket = window_admit(gate, arrival->length, called, &arrival->open);
 }
 
-static uint64_t cookie_of(const struct arrival *arrival, bool has_more)
+/* The launch may be wide from the moment when the launch is in the pushbuffer, unless the launch `stays`; and at once,
+ * unless the launch may wait for any time. */
+static uint64_t cookie_of(const struct arrival *arrival, bool stays, bool may_wait, bool waits)
 {
 	return (union window_cookie){
 		.is_there = true,
 		.length = lengths_number(arrival->length),
 		.gpu = arrival->gate->gpu->number,
-		.stays = arrival->work.waits_for_others || arrival->work.is_graph || has_more,
-		.waits = streams_some_wait() && streams_next_waits(arrival->work.stream, arrival->call->context),
-		.may_wait = may_wait_in_stream(arrival),
+		.stays = stays || arrival->work.waits_for_others,
+		.waits = waits,
+		.may_wait = may_wait,
 		.edits = epoch_of_edits(),
 	}.word;
+}
+
+static bool next_waits(const struct arrival *arrival)
+{
+	return streams_next_waits(arrival->work.stream, arrival->call->context);
 }
 
 /* The length of a graph is measured from the call to the end of all work. */
@@ -138,7 +145,8 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 	frame->ticket = arrival->ticket;
 	if (frame->has_more)
 		frame->more = window_tpcs(gate, arrival->open)->tpcs;
-	frame->cookie = cookie_of(arrival, frame->has_more);
+	frame->cookie = cookie_of(arrival, arrival->work.is_graph || frame->has_more, may_wait_in_stream(arrival),
+	                          next_waits(arrival));
 	if (arrival->work.is_graph &&
 	    window_is_due(gate, arrival->length, frame->has_more ? LENGTH_MORE : LENGTH_PART) && window_is_idle(gate))
 		frame->launched_ns = process_clock_ns();
@@ -150,8 +158,11 @@ static void decide_under_lock(struct arrival *arrival, struct frame *frame)
 	const struct claims *claims = &arrival->gate->claims;
 	bool is_graph = arrival->work.is_graph;
 
-	if (!gate_lock(arrival->gate))
+	if (!gate_lock(arrival->gate)) {
+		frame->ticket = arrival->ticket;
+		frame->cookie = cookie_of(arrival, true, true, next_waits(arrival));
 		return;
+	}
 	if (is_graph && claims->count > 0 && arrival->ticket == 0 && claims->has_part)
 		decide_graph(arrival);
 	answer(arrival, frame);
@@ -182,17 +193,18 @@ static void begin(const struct call *call)
 	arrival.length = lengths_find(&arrival.work);
 	arrival.has_part = !(atomic_load_explicit(&arrival.gate->known, memory_order_relaxed) & GATE_HAS_NO_PART);
 	bool may_wait = hold_may_be(arrival.gate, call->id), is_cancellable = may_wait && keep_thread();
+	bool some_wait = streams_some_wait();
 
 	if (may_wait)
 		hold_until_it_goes(&arrival);
 	/* A handler may have launched meanwhile. */
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
-	if (may_wait || arrival.work.is_graph || streams_some_wait())
+	if (may_wait || arrival.work.is_graph || some_wait)
 		decide_under_lock(&arrival, frame);
 	else
-		frame->cookie = cookie_of(&arrival, false);
-	if (streams_some_wait())
+		frame->cookie = cookie_of(&arrival, false, false, false);
+	if (some_wait)
 		streams_launch(arrival.work.stream, call->context);
 }
 
@@ -236,8 +248,8 @@ static bool may_start(const struct gate *gate, const struct frame *frame)
 	union window_cookie cookie = {.word = frame->cookie};
 	bool is_decided = frame->ticket != 0 || !gate->claims.has_part;
 
-	return !is_decided && frame->front.number == 0 && !cookie.stays && !cookie.may_wait &&
-	       !gate->claims.own_is_unknown;
+	return gate->claims.count > 0 && !is_decided && frame->front.number == 0 && !frame->keeps_mask &&
+	       !cookie.stays && !cookie.may_wait && !gate->claims.own_is_unknown;
 }
 
 /* The launch cannot be changed later. */
@@ -256,19 +268,21 @@ static void decide_now(struct gate *gate, const struct launch *launch, const str
 		learn(gate, frame, ticket, end, process_clock_ns());
 }
 
-/* Behind so many undecided launches, a launch moves the window seldom: there is time until its turn. */
+/* Behind so many undecided launches there is time: the window is moved only when that may change something. */
 #define FAR 32
-#define MOVES_EACH 8
 
-/* The window is moved, or at least claims that came back get their TPCs. */
 static void move_window(struct gate *gate, const struct frame *frame, struct launch_end end)
 {
+	bool is_due = frame->undecided <= FAR || process_clock_ns() >= gate->moves_from;
+	uint32_t open = gate->open;
 	struct claims_idle idle;
 
-	if (frame->undecided <= FAR || frame->turn % MOVES_EACH == 0)
-		window_move(gate, end);
-	else
+	if (!is_due) {
 		window_look(gate, &idle);
+		is_due = (idle.open & ~open) != 0;
+	}
+	if (is_due)
+		window_move(gate, end);
 }
 
 void gate_submits(struct launch *launch, const struct submission *submission, struct launch_end end)

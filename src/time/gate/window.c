@@ -5,6 +5,7 @@
 #include "driver/gpus.h"
 #include "driver/pushbuffer/queue.h"
 #include "launch/space/epoch.h"
+#include "state/kernels/timestamps.h"
 #include "time/demand/wakeup.h"
 
 #include <string.h>
@@ -15,6 +16,10 @@
 
 /* A length that is too long falls by this part each time, unless the length in the own part is too long as well. */
 #define DOUBT_PART 4096
+
+/* Until the next move of the window while no claim is idle, or no room is left; and this part of the window at most. */
+#define PAUSE_NS UINT64_C(100000)
+#define PAUSE_PART 8
 
 /* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
 #define DISTURBED_PART 8
@@ -116,16 +121,28 @@ uint64_t window_follow(struct gate *gate, const struct length *length, struct la
 	return in_flight_add(&gate->in_flight, false, lengths_ns(length, LENGTH_PART), end);
 }
 
+static void note_lent(struct gate *gate, uint32_t open, uint64_t ns)
+{
+	for (unsigned int i = 0; open >> i != 0; i++)
+		gate->lent_ns[i] += open >> i & 1 ? ns : 0;
+}
+
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
 {
 	uint64_t ticket = in_flight_add(&gate->in_flight, true, ns, end);
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
-		for (unsigned int i = 0; open >> i != 0; i++)
-			gate->lent_ns[i] += open >> i & 1 ? ns : 0;
+		note_lent(gate, open, ns);
 	}
 	return ticket;
+}
+
+/* For watchers: a launch changes between the own part, for 0, and the TPCs of the claims `open`. */
+static void tell_tpcs(struct gate *gate, struct launch_end end, uint32_t open)
+{
+	if (segment_is_watched(time_news.segment))
+		timestamps_set_tpcs(end.at, end.number, window_tpcs(gate, open)->count);
 }
 
 static uint64_t admit(struct gate *gate, const struct claims_idle *idle, uint64_t ns, struct launch_end end,
@@ -148,7 +165,6 @@ uint64_t window_admit(struct gate *gate, struct length *length, struct launch_en
 	return ticket;
 }
 
-/* Where the mask cannot be written, the launch does not count. */
 uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
                       struct length *length, struct launch_end end)
 {
@@ -156,8 +172,11 @@ uint64_t window_widen(struct gate *gate, const struct launch *launch, const stru
 	uint32_t open;
 	uint64_t ticket = window_admit(gate, length, end, &open);
 
-	if (ticket != 0 && !queue_widen(launch, submission, &window_tpcs(gate, open)->disable)) {
+	if (ticket != 0 && queue_widen(launch, submission, &window_tpcs(gate, open)->disable)) {
+		tell_tpcs(gate, end, open);
+	} else if (ticket != 0) {
 		in_flight_tell(&gate->in_flight, ticket, none);
+		note_lent(gate, open, -window_length(gate, length, open));
 		ticket = 0;
 	}
 	return ticket;
@@ -182,6 +201,7 @@ struct move {
 	struct claims_idle idle;
 	struct launch_end newest;
 	bool waits;           /* launches wait that may still be changed */
+	bool is_full;         /* there is no room for one of these */
 	uint64_t recalled_ns; /* the time of launches that were called back */
 };
 
@@ -234,6 +254,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 
 	if (ticket != 0) {
 		widen(gate, launch, open, disable);
+		tell_tpcs(gate, launch->end, open);
 		if (window_is_due(gate, length, LENGTH_MORE))
 			learn(gate, launch, ticket);
 		answer = QUEUE_CHANGE;
@@ -241,6 +262,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 		leave(gate, launch);
 		answer = QUEUE_LEAVE;
 	}
+	move->is_full |= answer == QUEUE_STOP && ns != 0;
 	return answer;
 }
 
@@ -261,6 +283,8 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 
 	if (is_blocked(move, launch)) {
 		answer = QUEUE_STOP;
+	} else if (launch->keeps_mask) {
+		answer = QUEUE_LEAVE;
 	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
 		if (!is_wide(launch))
 			leave(move->gate, launch);
@@ -279,8 +303,10 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
 	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
 
-	if (is_of_gpu && launch->cookie != 0 && is_wide(launch) && can_be_changed(move, launch)) {
+	if (is_of_gpu && launch->cookie != 0 && !launch->keeps_mask && is_wide(launch) &&
+	    can_be_changed(move, launch)) {
 		*disable = launch->noted;
+		tell_tpcs(move->gate, launch->end, 0);
 		move->recalled_ns +=
 		        window_length(move->gate, length_of(launch), move->gate->open);
 		answer = QUEUE_CHANGE;
@@ -328,6 +354,15 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 	gate->open = idle->open;
 }
 
+static void set_pause(struct gate *gate, const struct move *move)
+{
+	uint64_t ns = move->idle.open == 0 ? PAUSE_NS : 0;
+
+	if (move->is_full)
+		ns = min_u64(gate->in_flight.wide / PAUSE_PART, PAUSE_NS);
+	gate->moves_from = ns > 0 ? process_clock_ns() + ns : 0;
+}
+
 bool window_move(struct gate *gate, struct launch_end newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
@@ -335,5 +370,6 @@ bool window_move(struct gate *gate, struct launch_end newest)
 	window_sweep(gate);
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
+	set_pause(gate, &move);
 	return move.waits;
 }

@@ -98,7 +98,8 @@ static void count(struct host_bound *host, uint64_t now, uint64_t launches, uint
 uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, uint64_t in_flight, bool rests)
 {
 	uint64_t passed = now - host->looked, launches = launched - host->launched;
-	bool is_work = in_flight > 0 || launches * IN_ROW_NS >= passed, is_second = host->is_first;
+	bool is_work = in_flight > 0 || launches * IN_ROW_NS >= passed;
+	bool is_second = host->is_first && passed <= TELLS_NS;
 
 	if (passed < (is_second ? SECOND_NS : BETWEEN_NS))
 		return is_second ? SECOND_NS - passed : HOST_BOUND_ANY_NS;
