@@ -17,7 +17,7 @@
 /* A length that is too long falls by this part each time, unless the length in the own part is too long as well. */
 #define DOUBT_PART 4096
 
-/* Until the next move of the window while no claim is idle, or no room is left; and this part of the window at most. */
+/* Between two moves of the window, while no claim is idle or no room is left; at most a part of the window. */
 #define PAUSE_NS UINT64_C(100000)
 #define PAUSE_PART 8
 
