@@ -129,6 +129,8 @@ def run(options, pair):
                   f" p95 {1e3 * quantile(waits, .95):.3f},"
                   f" p99 {1e3 * quantile(waits, .99):.3f}")
     if options.verbose:
+        for n in range(options.rounds):
+            print(f"  round {n}:", ", ".join(f"{mode} {rates[n, mode]:.2f}" for mode in modes))
         print(looked)
 
 

@@ -652,7 +652,7 @@ static void *launch_long(void *unused)
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	launch(CU_STREAM_PER_THREAD, LONG);
 	launch(CU_STREAM_PER_THREAD, LONG);
-	return unused;
+	return last_is_noted() ? &launches : NULL;
 }
 
 static void *launch_short(void *unused)
@@ -665,8 +665,11 @@ static void *launch_short(void *unused)
 /* A new thread often has the memory of the thread before, and never the stream. */
 TIMED(streams_of_two_threads)
 {
+	void *is_noted;
+
 	open_gpu();
-	assert_int_equal(pthread_join(thread_start(launch_long, NULL), NULL), 0);
+	assert_int_equal(pthread_join(thread_start(launch_long, NULL), &is_noted), 0);
+	assert_non_null(is_noted);
 	copy();
 	assert_int_equal(pthread_join(thread_start(launch_short, NULL), NULL), 0);
 	assert_false(last_is_noted());

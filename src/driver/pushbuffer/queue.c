@@ -65,11 +65,16 @@ static uint64_t own_number(void)
 	return own;
 }
 
+static uint64_t thread_of(CUstream stream)
+{
+	return stream == CU_STREAM_PER_THREAD ? own_number() : 0;
+}
+
 /* A new thread may have the place of an ended thread, with launches of a different stream. */
 static struct queue *find(CUstream stream, CUcontext context)
 {
 	struct queue *queue = notes_find(streams_number(stream, context));
-	uint64_t thread = queue && stream == CU_STREAM_PER_THREAD ? own_number() : 0;
+	uint64_t thread = thread_of(stream);
 
 	if (queue && queue->thread != thread) {
 		atomic_store(&queue->begin, atomic_load(&queue->turns));
@@ -298,8 +303,8 @@ static __attribute__((noinline)) enum queue_outcome note_first(struct launch *la
 	struct queue *queue = find(launch->frame.stream, launch->context);
 	enum queue_outcome outcome = QUEUE_STREAMS;
 
-	if (!queue)
-		queue = notes_take(launch, stream);
+	if (!queue && (queue = notes_take(launch, stream)))
+		queue->thread = thread_of(launch->frame.stream);
 	launch->frame.turn = launch->frame.front.number = 0;
 	if (queue)
 		outcome = note_in(queue, launch, submission);
@@ -328,10 +333,12 @@ bool queue_widen(const struct launch *launch, const struct submission *submissio
 	                (is_expected(queue, launch, submission) || search(queue, launch, submission));
 
 	for (unsigned int i = 0; is_there && i < queue->mask.words; i++) {
-		uint32_t *descriptor = (uint32_t *)(void *)((char *)submission->commands + queue->offset);
-		uint32_t present = (uint32_t)(notes_present(queue, i / 2) >> i % 2 * 32);
+		char *at = (char *)submission->commands + queue->offset + (queue->mask.first + i) * sizeof(uint32_t);
+		uint32_t present = (uint32_t)(notes_present(queue, i / 2) >> i % 2 * 32), word;
 
-		descriptor[queue->mask.first + i] &= (uint32_t)(disable->words[i / 2] >> i % 2 * 32) | ~present;
+		memcpy(&word, at, sizeof word);
+		word &= (uint32_t)(disable->words[i / 2] >> i % 2 * 32) | ~present;
+		memcpy(at, &word, sizeof word);
 	}
 	return is_there;
 }
