@@ -106,6 +106,7 @@ static struct launch driver_record; /* the thread's */
 static struct counts_place *own_place;
 static volatile uint64_t *cells;
 static uint64_t number, wide_ns, all_ns, wide_count, ended_count, behind_host;
+static bool are_large;       /* commands, so that no descriptor is found */
 static uint64_t last_edited; /* the last launch before the last edit */
 static CUcontext context = (CUcontext)&gpu;
 
@@ -238,7 +239,8 @@ static void submit(struct launched *launch)
 	struct frame *frame = &driver_record.frame;
 	volatile uint64_t *cell = &cells[launch->number % (STREAMS * DEPTH) * 2];
 	volatile unsigned char sync;
-	const struct submission submission = {context, launch->commands, sizeof launch->commands, &sync};
+	const uint32_t bytes = are_large ? 64 << 10 : sizeof launch->commands;
+	const struct submission submission = {context, launch->commands, bytes, &sync};
 	const struct tpcset own = set_of(OWN);
 	uint32_t qmd[QMD_SIZE / 4];
 	struct qmd_mask disable;
@@ -709,6 +711,21 @@ TEST(disturbed_once)
 	assert_in_range(lengths_ns(length, LENGTH_MORE), 100 * US, LIMIT);
 	assert_true(wide_ones() > 5);
 	drain();
+}
+
+/* Where the descriptor is not found, nothing is lent. */
+TEST(what_is_not_found_is_not_lent)
+{
+	const struct scenario alone = {.streams = 1, .depth = 1, SHORT, TWO, .kinds = 3};
+
+	are_large = true;
+	run_for(alone, 500 * MS);
+	are_large = false;
+	assert_true(ended_count > 100 && wide_count == 0);
+	assert_each(gate.lent_ns[0], 0, gate.lent_ns[1], 0, gate.in_flight.wide, 0);
+	assert_false(atomic_load(&gate_state.has_more));
+	run_for(alone, 500 * MS);
+	assert_true(gate.lent_ns[0] > 0 && gate.lent_ns[1] > 0);
 }
 
 /* After a debt, also while all claims are at rest and the gate does not read the clock. */

@@ -47,7 +47,7 @@ struct gate {
 	struct lending_debt debt;
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the idle claims at the last look */
-	uint64_t moves_from;  /* before, a move of the window changes nothing unless a claim becomes idle, or nearly */
+	uint64_t moves_from;  /* before, a move of the window hardly changes anything unless a claim becomes idle */
 	struct gate_tpcs {    /* of launches that may use the claims `open`: no claim in `part`, some in `wide` */
 		bool is_known;     /* since the claims changed */
 		uint32_t open;

@@ -16,7 +16,7 @@ static struct flying *at(struct in_flight *in_flight, uint64_t ticket)
 
 uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end)
 {
-	if (in_flight->added - in_flight->gone == IN_FLIGHT_MAX)
+	if (!in_flight_has_room(in_flight))
 		return 0;
 	struct flying *launch = at(in_flight, ++in_flight->added);
 

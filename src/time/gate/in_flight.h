@@ -41,6 +41,11 @@ struct in_flight {
 #define IN_FLIGHT_CALLED UINT64_MAX           /* the call has not ended yet */
 #define IN_FLIGHT_UNTIL_IDLE (UINT64_MAX - 1) /* ends once nothing of the process is in flight */
 
+static inline bool in_flight_has_room(const struct in_flight *in_flight)
+{
+	return in_flight->added - in_flight->gone < IN_FLIGHT_MAX;
+}
+
 /* A launch. Returns a ticket, or 0 if there is no room. */
 uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end);
 

@@ -58,10 +58,14 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 }
 
 /* While all claims are at rest, the clock was not read. */
+static uint64_t now_of(const struct claims_idle *idle)
+{
+	return idle->now != 0 ? idle->now : process_clock_ns();
+}
+
 static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
 {
-	return gate->debt.halved_until != 0 &&
-	       lending_is_halved(&gate->debt, idle->now != 0 ? idle->now : process_clock_ns());
+	return gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, now_of(idle));
 }
 
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
@@ -121,19 +125,14 @@ uint64_t window_follow(struct gate *gate, const struct length *length, struct la
 	return in_flight_add(&gate->in_flight, false, lengths_ns(length, LENGTH_PART), end);
 }
 
-static void note_lent(struct gate *gate, uint32_t open, uint64_t ns)
-{
-	for (unsigned int i = 0; open >> i != 0; i++)
-		gate->lent_ns[i] += open >> i & 1 ? ns : 0;
-}
-
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
 {
 	uint64_t ticket = in_flight_add(&gate->in_flight, true, ns, end);
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
-		note_lent(gate, open, ns);
+		for (unsigned int i = 0; open >> i != 0; i++)
+			gate->lent_ns[i] += open >> i & 1 ? ns : 0;
 	}
 	return ticket;
 }
@@ -145,39 +144,46 @@ static void tell_tpcs(struct gate *gate, struct launch_end end, uint32_t open)
 		timestamps_set_tpcs(end.at, end.number, window_tpcs(gate, open)->count);
 }
 
-static uint64_t admit(struct gate *gate, const struct claims_idle *idle, uint64_t ns, struct launch_end end,
-                      uint32_t *open)
+/* The claims that a further wide launch may use. If there are some, window_add has room for the launch. */
+static uint32_t room_for(struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
-	*open = window_allows(gate, idle, ns);
-	return *open != 0 && window_tpcs(gate, *open)->count > 0 ? window_add(gate, *open, ns, end) : 0;
+	uint32_t open = in_flight_has_room(&gate->in_flight) ? window_allows(gate, idle, ns) : 0;
+
+	return open != 0 && window_tpcs(gate, open)->count > 0 ? open : 0;
 }
 
-uint64_t window_admit(struct gate *gate, struct length *length, struct launch_end end, uint32_t *open)
+/* The same for the launch that is the next to start. */
+static uint32_t room_for_next(struct gate *gate, struct length *length, uint64_t *ns)
 {
 	struct claims_idle idle;
 
 	window_sweep(gate);
 	window_look(gate, &idle);
-	uint64_t ns = window_length(gate, length, idle.open), ticket = admit(gate, &idle, ns, end, open);
+	*ns = window_length(gate, length, idle.open);
+	uint32_t open = room_for(gate, &idle, *ns);
 
-	if (ticket == 0 && ns != 0)
-		window_refuses(gate, length, ns);
-	return ticket;
+	if (open == 0 && *ns != 0)
+		window_refuses(gate, length, *ns);
+	return open;
+}
+
+uint64_t window_admit(struct gate *gate, struct length *length, struct launch_end end, uint32_t *open)
+{
+	uint64_t ns;
+
+	*open = room_for_next(gate, length, &ns);
+	return *open != 0 ? window_add(gate, *open, ns, end) : 0;
 }
 
 uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
                       struct length *length, struct launch_end end)
 {
-	const struct launch_end none = {.number = 0};
-	uint32_t open;
-	uint64_t ticket = window_admit(gate, length, end, &open);
+	uint64_t ns, ticket = 0;
+	uint32_t open = room_for_next(gate, length, &ns);
 
-	if (ticket != 0 && queue_widen(launch, submission, &window_tpcs(gate, open)->disable)) {
+	if (open != 0 && queue_widen(launch, submission, &window_tpcs(gate, open)->disable)) {
+		ticket = window_add(gate, open, ns, end);
 		tell_tpcs(gate, end, open);
-	} else if (ticket != 0) {
-		in_flight_tell(&gate->in_flight, ticket, none);
-		note_lent(gate, open, -window_length(gate, length, open));
-		ticket = 0;
 	}
 	return ticket;
 }
@@ -248,8 +254,8 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct gate *gate = move->gate;
 	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
-	uint32_t open;
-	uint64_t ticket = admit(gate, &move->idle, ns, launch->end, &open);
+	uint32_t open = room_for(gate, &move->idle, ns);
+	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
 	enum queue_answer answer = QUEUE_STOP;
 
 	if (ticket != 0) {
@@ -360,7 +366,7 @@ static void set_pause(struct gate *gate, const struct move *move)
 
 	if (move->is_full)
 		ns = min_u64(gate->in_flight.wide / PAUSE_PART, PAUSE_NS);
-	gate->moves_from = ns > 0 ? process_clock_ns() + ns : 0;
+	gate->moves_from = ns > 0 ? now_of(&move->idle) + ns : 0;
 }
 
 bool window_move(struct gate *gate, struct launch_end newest)

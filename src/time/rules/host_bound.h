@@ -42,7 +42,7 @@ struct host_bound {
 	bool is_first, was_idle;   /* the next look is the second of two; nothing was in flight at the first */
 };
 
-#define HOST_BOUND_ANY_NS UINT64_C(1000000000)
+#define HOST_BOUND_ANY_NS UINT64_C(1000000000) /* no look is needed before the caller looks */
 
 /* `launched`: the number of launches up to now; `in_flight` of these have not ended. `rests`: the program has rested
  * since the last look. Looks in quick succession count as a single look. Returns the time to the next look:
