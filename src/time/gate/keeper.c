@@ -27,7 +27,7 @@
 #define SERVER_NS (100 * MS)    /* at MPS */
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
 #define WINDOW_NS (3 * MS / 20) /* at waiting launches that may still be changed, while no thread launches */
-#define WATCH_NS (2 * MS / 3)   /* at launches, while the process works */
+#define WATCH_NS MS             /* at launches, while the process works */
 
 /* The word of a member of the group holds for this time. */
 #define TOGETHER_NS (20 * MS)
@@ -41,7 +41,6 @@ static struct {
 	uint32_t lend_us;
 	bool has_gate, has_server, has_claims, is_too_long, is_weak;
 	bool notes, cannot_note, had_notes; /* launches are noted; cannot be; were to be at the last look */
-	bool rests_always, is_host_bound;   /* at all looks since the last turn; up to the last turn */
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
 	bool is_launching; /* on the only GPU, at least as often as our thread looks at waiting launches */
@@ -123,8 +122,14 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 /* A borrower that would gain nothing is not listened to. Waits for a quota or a priority go on. */
 static bool rests(void)
 {
-	return keeper.host.is && keeper.is_known && keeper.has_all && !keeper.has_quota &&
+	return keeper.host.speed != HOST_IS_NOT_SLOW && keeper.is_known && keeper.has_all && !keeper.has_quota &&
 	       !atomic_load(&gate_state.graphs_have_moved);
+}
+
+/* Likewise, without doubt. */
+static bool is_slow(void)
+{
+	return keeper.host.speed == HOST_IS_SLOW && rests();
 }
 
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
@@ -168,8 +173,7 @@ static uint64_t move_window(struct gate *gate)
 		see_borrowed(gate, true);
 	else
 		window_sweep(gate);
-	bool may_be_wide = has_claims && !(keeper.host.speed == HOST_IS_SLOW && rests()),
-	     is_watched = may_be_wide || gate->in_flight.added != gate->in_flight.gone;
+	bool is_watched = (has_claims && !is_slow()) || gate->in_flight.added != gate->in_flight.gone;
 
 	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
@@ -213,7 +217,7 @@ void keeper_end(void)
 {
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
-	keeper.has_gate = keeper.has_server = keeper.had_notes = keeper.is_host_bound = false;
+	keeper.has_gate = keeper.has_server = keeper.had_notes = false;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
 
@@ -384,18 +388,15 @@ static void open_gate(void)
 	atomic_store(&gate_state.is_open, opens());
 }
 
-/* Each turn sees whether the process rested all the time, and whether every possible loan was for too short a time. */
+/* Each turn sees whether every possible loan was for too short a time. */
 static void turn(uint64_t now)
 {
-	keeper.rests_always = keeper.rests_always && keeper.has_claims && rests();
 	if (now - keeper.turned < TURN_NS)
 		return;
 	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false),
 	     has_more = atomic_exchange(&gate_state.has_more, false);
 
 	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
-	keeper.is_host_bound = keeper.rests_always;
-	keeper.rests_always = true;
 	keeper.turned = now;
 }
 
@@ -426,7 +427,7 @@ enum segment_time_state keeper_state(void)
 {
 	enum segment_time_state state = keeper.is_too_long ? SEGMENT_TIME_TOO_LONG : SEGMENT_TIME_HELD;
 
-	if (keeper.is_host_bound)
+	if (keeper.has_claims && is_slow())
 		state = SEGMENT_TIME_HOST_BOUND;
 	if (keeper.is_weak)
 		state = SEGMENT_TIME_WEAK;
