@@ -58,7 +58,7 @@ struct queue {
 	struct qmd_mask_place mask; /* in the descriptors of the GPU */
 	unsigned int stamp;         /* the descriptors' word with the address of the timestamp */
 	uint32_t offset, rest;      /* of the last descriptor, from the begin and to the end of its commands */
-	enum queue_front ended;     /* once the last launch has ended: unknown if the stream waits for an event since */
+	enum queue_outcome ended;   /* once the last launch has ended: unknown if the stream waits for an event since */
 
 	/* Launches up to here were visited and not answered by QUEUE_STOP, or came with an answer. */
 	_Atomic uint64_t answered;

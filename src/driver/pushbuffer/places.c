@@ -37,7 +37,7 @@ static void begin_life(struct queue *queue, unsigned int number, const struct la
 	atomic_store(&queue->context, launch->context);
 	atomic_store(&queue->begin, turns);
 	queue->others = NEVER;
-	queue->ended = QUEUE_FRONT_ENDED;
+	queue->ended = QUEUE_ALONE;
 	queue->mask = qmd_mask_place(launch->gpu->family, launch->qmd);
 	queue->stamp = qmd_release_word(&launch->releases->stamping, launch->qmd);
 	atomic_fetch_add(&queue->life, 1);

@@ -42,18 +42,18 @@ void queue_pass_foreign(void)
 	atomic_fetch_add_explicit(&foreign, 1, memory_order_relaxed);
 }
 
-/* A running launch is ahead, also of foreign work. */
-static inline enum queue_front front_of(const struct queue *queue)
+/* QUEUE_NOTED: a running launch is ahead, also of foreign work. */
+static inline enum queue_outcome outcome_by_front(const struct queue *queue)
 {
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_relaxed);
-	enum queue_front front = queue->ended;
+	enum queue_outcome outcome = queue->ended;
 	bool is_known = queue->others == atomic_load_explicit(&interruptions, memory_order_relaxed);
 
 	if (is_known && !notes_has_ended(queue->notes[last % LAUNCHES].end))
-		front = QUEUE_FRONT_RUNS;
+		outcome = QUEUE_NOTED;
 	else if (!is_known || queue->foreign != atomic_load_explicit(&foreign, memory_order_relaxed))
-		front = QUEUE_FRONT_UNKNOWN;
-	return front;
+		outcome = QUEUE_UNKNOWN;
+	return outcome;
 }
 
 static uint64_t own_number(void)
@@ -84,26 +84,12 @@ static struct queue *find(CUstream stream, CUcontext context)
 	return queue;
 }
 
-static __attribute__((noinline)) enum queue_front search_front(CUstream stream, CUcontext context)
-{
-	const struct queue *queue = find(stream, context);
-
-	return queue ? front_of(queue) : QUEUE_FRONT_UNKNOWN;
-}
-
-enum queue_front queue_front(CUstream stream, CUcontext context)
-{
-	const struct queue *queue = find_at_once(stream, context);
-
-	return __builtin_expect(queue != NULL, 1) ? front_of(queue) : search_front(stream, context);
-}
-
 void queue_wait(CUstream stream, CUcontext context)
 {
 	struct queue *queue = notes_find(streams_number(stream, context));
 
 	if (queue)
-		queue->ended = QUEUE_FRONT_UNKNOWN;
+		queue->ended = QUEUE_UNKNOWN;
 }
 
 /* --- noting ------------------------------------------------------------------------------------------------------- */
@@ -212,7 +198,7 @@ static inline void end_note(struct queue *queue, uint64_t turn, struct note *not
 	atomic_store_explicit(&queue->turns, turn, memory_order_release);
 	queue->others = atomic_load_explicit(&interruptions, memory_order_relaxed);
 	queue->foreign = atomic_load_explicit(&foreign, memory_order_relaxed);
-	queue->ended = QUEUE_FRONT_ENDED;
+	queue->ended = QUEUE_ALONE;
 	launch->frame.turn = turn;
 	launch->frame.undecided = turn - atomic_load_explicit(&queue->answered, memory_order_relaxed);
 }
@@ -279,14 +265,13 @@ static __attribute__((noinline)) enum queue_outcome note_behind(struct queue *qu
 static inline enum queue_outcome note_in(struct queue *queue, struct launch *launch,
                                          const struct submission *submission)
 {
-	enum queue_front front = front_of(queue);
-	enum queue_outcome outcome = (enum queue_outcome)front;
+	enum queue_outcome outcome = outcome_by_front(queue);
+	bool keeps = launch->frame.keeps_mask || atomic_load_explicit(&keeps_masks, memory_order_relaxed);
 
 	launch->frame.front = queue->notes[(next_turn(queue) - 1) % LAUNCHES].end;
-	if (front != QUEUE_FRONT_RUNS)
+	if (outcome != QUEUE_NOTED)
 		launch->frame.front.number = 0;
-	if (front == QUEUE_FRONT_RUNS &&
-	    (launch->frame.keeps_mask || atomic_load_explicit(&keeps_masks, memory_order_relaxed)))
+	if (outcome == QUEUE_NOTED && keeps)
 		outcome = QUEUE_KEPT;
 	if (outcome == QUEUE_NOTED)
 		outcome = note_behind(queue, launch, submission);

@@ -45,18 +45,11 @@ void queue_change_masks(bool may);
 
 /* --- launching -------------------------------------------------------------------------------------------------- */
 
-/* What is ahead of a stream's next launch. */
-enum queue_front {
-	QUEUE_FRONT_UNKNOWN, /* foreign work, a wait, or nothing known */
-	QUEUE_FRONT_ENDED,   /* the last work was a launch, and has ended */
-	QUEUE_FRONT_RUNS,    /* the last launch has not ended; foreign work may be in between */
-};
-
 /* What became of a launch. */
 enum queue_outcome {
-	QUEUE_UNKNOWN = QUEUE_FRONT_UNKNOWN,
-	QUEUE_ALONE = QUEUE_FRONT_ENDED, /* the launch may start at once */
-	QUEUE_NOTED = QUEUE_FRONT_RUNS,
+	QUEUE_UNKNOWN,   /* behind foreign work, a wait, or nothing known */
+	QUEUE_ALONE,     /* the last work was a launch, and has ended: the launch may start at once */
+	QUEUE_NOTED,     /* the last launch has not ended; foreign work may be in between */
 	QUEUE_KEPT,      /* the launch waits, and no caller may change the mask */
 	QUEUE_LARGE,     /* the commands are 64 KiB or more */
 	QUEUE_NO_MASK,   /* the descriptor has no valid mask */
@@ -90,9 +83,6 @@ void queue_pass_foreign(void);
 
 /* The stream waits for an event. */
 void queue_wait(CUstream stream, CUcontext context);
-
-/* At most 40 instructions; on a thread that may launch there. */
-enum queue_front queue_front(CUstream stream, CUcontext context);
 
 /* --- changing --------------------------------------------------------------------------------------------------- */
 
