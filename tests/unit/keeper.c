@@ -165,14 +165,14 @@ TEST(until_it_rests)
 TEST(beside_a_claim)
 {
 	wants = has_claim = launches_wait = true;
-	assert_int_equal(look_at(NOW), 150 * US);
-	launched += 6;
-	assert_int_equal(look_at(NOW + MS), 150 * US);
-	launched += 7; /* each launch looks as well */
+	assert_int_equal(look_at(NOW), 250 * US);
+	launched += 3;
+	assert_int_equal(look_at(NOW + MS), 250 * US);
+	launched += 4; /* each launch looks as well */
 	assert_int_equal(look_at(NOW + 2 * MS), MS);
 	gpus = 2; /* all launch on the first */
 	launched += 7;
-	assert_int_equal(look_at(NOW + 5 * MS / 2), 150 * US);
+	assert_int_equal(look_at(NOW + 5 * MS / 2), 250 * US);
 	launches_wait = false;
 	assert_int_equal(look_at(NOW + 3 * MS), MS);
 }

@@ -26,7 +26,7 @@
 #define TURN_NS (250 * MS)      /* whether the process can borrow */
 #define SERVER_NS (100 * MS)    /* at MPS */
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
-#define WINDOW_NS (3 * MS / 20) /* at waiting launches that may still be changed, while no thread launches */
+#define WINDOW_NS (MS / 4)      /* at waiting launches that may still be changed, while no thread launches */
 #define WATCH_NS MS             /* at launches, while the process works */
 
 /* The word of a member of the group holds for this time. */
