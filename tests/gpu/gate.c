@@ -178,7 +178,7 @@ static void have(struct tpcset set)
 }
 
 /* Until kernels run in all of the set, and nowhere else, twice in a row. Slowly: a program that launches all the time
- * would rest, as its host is slower than the GPU. */
+ * would rest, as the host is slower than the GPU. */
 static void assert_comes_to_run_in(struct tpcset set)
 {
 	struct tpcset former = gpu_where(&gpu, NULL), ran = gpu_where(&gpu, NULL);

@@ -44,8 +44,8 @@ static uint64_t look_again(uint64_t ns, uint64_t launches, uint64_t in_flight, b
 	return host_bound_look(&host, now += ns, launched, in_flight, rests);
 }
 
-/* Of 32 pairs of looks at a program in doubt, `pauses` and then `waits` of the host. Between both looks of a pair, the host launches unless the host
- * waits. */
+/* Of 32 pairs of looks at a program in doubt, `pauses` and then `waits` of the host. Between both looks of a pair, the
+ * host launches unless the host waits. */
 static void look_twice(unsigned int pauses, unsigned int waits, uint64_t in_flight)
 {
 	for (unsigned int i = 0; i < LOOKS; i++) {

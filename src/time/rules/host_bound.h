@@ -19,7 +19,7 @@
 struct host_looks {
 	uint16_t all;    /* with work */
 	uint16_t pauses; /* the GPU waited: nothing was in flight */
-	uint16_t waits;  /* the host waited: work was in flight, and the host had launched nothing since the look before */
+	uint16_t waits;  /* the host waited: work was in flight, and nothing had been launched since the look before */
 };
 
 /* A program rests unless the host is not slow. */
