@@ -555,6 +555,7 @@ TIMED(behind_other_work)
 		bool is_behind = !others[i].may_wait && !has_ended(launches - 1);
 
 		assert_int_equal(launch_is_noted(), is_behind);
+		assert_int_equal(last_is_behind_unknown(), !is_behind);
 		launch(stream, LONG / 8);
 		assert_true(launch_is_noted());
 		gpu_check(cuCtxSynchronize());

@@ -14,19 +14,19 @@ FIXTURE(begin)
 	host = (struct host_bound){.looked = 0};
 	now = NOW;
 	launched = 0;
-	host_bound_look(&host, now, launched, 3, true);
+	host_bound_look(&host, now, launched, true, true);
 }
 
-static void look(uint64_t launches, uint64_t in_flight)
+static void look(uint64_t launches, bool is_busy)
 {
 	launched += launches;
-	host_bound_look(&host, now += LOOK, launched, in_flight, true);
+	host_bound_look(&host, now += LOOK, launched, is_busy, true);
 }
 
-static void look_often(unsigned int looks, uint64_t launches, uint64_t in_flight)
+static void look_often(unsigned int looks, uint64_t launches, bool is_busy)
 {
 	for (unsigned int i = 0; i < looks; i++)
-		look(launches, in_flight);
+		look(launches, is_busy);
 }
 
 #define LOOKS 256
@@ -35,24 +35,24 @@ static void look_often(unsigned int looks, uint64_t launches, uint64_t in_flight
 static void look_at_program(unsigned int pauses)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
-		look(12, i % 32 < pauses ? 0 : 9);
+		look(12, i % 32 >= pauses);
 }
 
-static uint64_t look_again(uint64_t ns, uint64_t launches, uint64_t in_flight, bool rests)
+static uint64_t look_again(uint64_t ns, uint64_t launches, bool is_busy, bool rests)
 {
 	launched += launches;
-	return host_bound_look(&host, now += ns, launched, in_flight, rests);
+	return host_bound_look(&host, now += ns, launched, is_busy, rests);
 }
 
 /* Of 32 pairs of looks at a program in doubt, `pauses` and then `waits` of the host. Between both looks of a pair, the
  * host launches unless the host waits. */
-static void look_twice(unsigned int pauses, unsigned int waits, uint64_t in_flight)
+static void look_twice(unsigned int pauses, unsigned int waits)
 {
 	for (unsigned int i = 0; i < LOOKS; i++) {
 		unsigned int at = i % 32;
 
-		look(12, at < pauses ? 0 : in_flight);
-		look_again(50 * US, at < pauses || at >= pauses + waits ? 3 : 0, in_flight, true);
+		look(12, at >= pauses);
+		look_again(50 * US, at < pauses || at >= pauses + waits ? 3 : 0, true, true);
 	}
 }
 
@@ -60,7 +60,7 @@ static void be_in_doubt(void)
 {
 	look_at_program(4);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_again(50 * US, 3, 9, true);
+	look_again(50 * US, 3, true, true);
 }
 
 TEST(the_gpu_waits_in_an_eighth_of_the_looks)
@@ -71,21 +71,21 @@ TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
-TEST(the_gpu_waits_more_often_in_a_rest)
+TEST(the_gpu_waits_much_more_often_in_a_rest)
 {
 	be_in_doubt();
-	look_twice(3, 2, 9);
+	look_twice(13, 3);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_twice(3, 2, 9);
+	look_twice(13, 3);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_twice(3, 3, 9);
+	look_twice(12, 3);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 }
 
 TEST(no_doubt_for_a_while)
 {
 	be_in_doubt();
-	look_twice(2, 2, 9);
+	look_twice(2, 2);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	now += 19000 * 1000 * US;
 	look_at_program(4);
@@ -97,10 +97,10 @@ TEST(no_doubt_for_a_while)
 
 TEST(a_pause_of_the_program_is_not_a_wait)
 {
-	look_often(LOOKS, 0, 0);
+	look_often(LOOKS, 0, false);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	be_in_doubt();
-	look_often(LOOKS, 0, 0);
+	look_often(LOOKS, 0, false);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
@@ -108,24 +108,40 @@ TEST(a_pause_of_the_program_is_not_a_wait)
 TEST(late_second_looks_do_not_count)
 {
 	be_in_doubt();
-	for (unsigned int i = 0; i < 9 * LOOKS; i++)
-		look_again(1001 * US, 0, 9, true);
-	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_again(1001 * US, 0, true, true);
+	assert_int_equal(host.looks.all, 1);
 	for (unsigned int i = 0; i < 2 * LOOKS; i++)
-		look_again(1000 * US, 0, 9, true);
+		look_again(1000 * US, 0, true, true);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+}
+
+/* As under a quota, and where all looks come late. */
+TEST(doubt_has_an_end)
+{
+	be_in_doubt();
+	look_again(1990000 * US, 12, true, false);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_again(10000 * US, 12, true, false);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	assert_int_equal(host.until, now + 20000000 * US);
+	host = (struct host_bound){.looked = now};
+	be_in_doubt();
+	look_twice(13, 0);
+	look_again(3000000 * US, 12, false, true);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
 TEST(a_program_in_doubt_is_looked_at_twice)
 {
-	assert_int_equal(look_again(LOOK, 12, 9, true), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(LOOK, 12, true, true), HOST_BOUND_ANY_NS);
 	be_in_doubt();
-	assert_int_equal(look_again(10 * LOOK, 99, 9, true), 50 * US);
-	assert_int_equal(look_again(30 * US, 12, 9, true), 20 * US);
-	assert_int_equal(look_again(20 * US, 12, 9, true), HOST_BOUND_ANY_NS);
-	assert_int_equal(look_again(300 * US, 12, 9, true), HOST_BOUND_ANY_NS);
-	assert_int_equal(look_again(10 * LOOK, 0, 0, true), HOST_BOUND_ANY_NS); /* without work */
-	assert_int_equal(look_again(10 * LOOK, 99, 9, false), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(10 * LOOK, 99, true, true), 50 * US);
+	assert_int_equal(look_again(30 * US, 12, true, true), 20 * US);
+	assert_int_equal(look_again(20 * US, 12, true, true), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(300 * US, 12, true, true), HOST_BOUND_ANY_NS);
+	assert_int_equal(look_again(10 * LOOK, 0, false, true), HOST_BOUND_ANY_NS); /* without work */
+	assert_int_equal(look_again(10 * LOOK, 99, true, false), HOST_BOUND_ANY_NS);
 }
 
 /* As under a quota: a program that borrows does not tell. */
@@ -133,22 +149,22 @@ TEST(only_a_rest_tells)
 {
 	be_in_doubt();
 	for (unsigned int i = 0; i < LOOKS; i++) {
-		look_again(LOOK, 12, 0, i != LOOKS - 2);
-		look_again(50 * US, 12, 9, i != LOOKS - 2);
+		look_again(LOOK, 12, false, i != LOOKS - 2);
+		look_again(50 * US, 12, true, i != LOOKS - 2);
 	}
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_twice(32, 0, 9);
+	look_twice(32, 0);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
 TEST(looks_in_quick_succession)
 {
-	look_often(LOOKS / 4, 12, 0);
+	look_often(LOOKS / 4, 12, false);
 	for (unsigned int i = 0; i < 3 * LOOKS; i++)
-		host_bound_look(&host, now += US, ++launched, 9, true);
-	look_often(LOOKS - LOOKS / 4 - 3, 12, 9);
+		host_bound_look(&host, now += US, ++launched, true, true);
+	look_often(LOOKS - LOOKS / 4 - 3, 12, true);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
-	look_often(1, 12, 9);
+	look_often(1, 12, true);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 

@@ -33,6 +33,7 @@ static uint64_t now, idle_since;
 static bool wants, launches_wait, has_claim, is_mps_there, are_noted;
 static bool was_open; /* at the last change of `are_noted` */
 static uint64_t launched, unended;
+static struct tpcset own;
 static bool cannot_note;
 static unsigned int asked; /* whether to note */
 static unsigned int looks_at_mps, looks_at_others, gpus;
@@ -49,8 +50,8 @@ WRAP(void, work_look, struct work *work, uint64_t at)
 	idle_since = wants ? at : idle_since;
 	*work = (struct work){.is_counted = true, .gpu_count = gpus, .view.gpus_wanting = wants};
 	work->gpus[0].demand =
-	        (struct demand){.is_known = true, .wants = wants, .looked = at, .idle_since = idle_since,
-	                        .launched = launched, .ended = launched - unended};
+	        (struct demand){.is_known = true, .wants = wants && (launched == 0 || unended > 0), .looked = at,
+	                        .idle_since = idle_since, .launched = launched};
 }
 
 WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct board_claim *self)
@@ -80,7 +81,7 @@ WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct
 {
 	static uint64_t lender;
 
-	*made = (struct claims){.count = has_claim, .has_part = true};
+	*made = (struct claims){.count = has_claim, .has_part = true, .all_own = own};
 	made->list[0] = (struct claim){.lender = ++lender, .is_unknown = true, .limit_ns = MS, .borrowers = 1,
 	                               .gives = {{LENT}}};
 }
@@ -288,10 +289,15 @@ TEST(a_host_bound_borrower_rests)
 TEST(a_host_in_doubt)
 {
 	wants = has_claim = true;
-	for (now = NOW; atomic_load(&gate_state.is_open) || now == NOW;) {
+	for (now = NOW; (atomic_load(&gate_state.is_open) || now == NOW) && now < NOW + SECOND;) {
 		launched += 100;
 		look_at(now + MS);
 	}
+	assert_false(atomic_load(&gate_state.is_open));
+	launched += 100;
+	unended = 9;
+	assert_int_equal(look_at(now + 2 * MS), 50 * US);
+	assert_int_equal(look_at(now + MS), MS);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
 
@@ -300,6 +306,18 @@ TEST(a_host_bound_program_without_lenders)
 	wants = true;
 	launch_in_row(NOW, 100, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+}
+
+/* With fewer TPCs, the host may wait. */
+TEST(a_slow_host_and_a_new_part)
+{
+	wants = has_claim = true;
+	launch_in_row(NOW, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	own = (struct tpcset){{0xf0}};
+	look_at(NOW + SECOND + 5 * MS);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	assert_true(atomic_load(&gate_state.is_open));
 }
 
 TEST(a_slow_program_is_looked_at_seldom)

@@ -266,12 +266,12 @@ static inline enum queue_outcome note_in(struct queue *queue, struct launch *lau
                                          const struct submission *submission)
 {
 	enum queue_outcome outcome = outcome_by_front(queue);
-	bool keeps = launch->frame.keeps_mask || atomic_load_explicit(&keeps_masks, memory_order_relaxed);
 
 	launch->frame.front = queue->notes[(next_turn(queue) - 1) % LAUNCHES].end;
 	if (outcome != QUEUE_NOTED)
 		launch->frame.front.number = 0;
-	if (outcome == QUEUE_NOTED && keeps)
+	if (outcome == QUEUE_NOTED &&
+	    (launch->frame.keeps_mask || atomic_load_explicit(&keeps_masks, memory_order_relaxed)))
 		outcome = QUEUE_KEPT;
 	if (outcome == QUEUE_NOTED)
 		outcome = note_behind(queue, launch, submission);

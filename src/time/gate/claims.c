@@ -4,7 +4,6 @@
 #include "base/extremes.h"
 #include "driver/releases.h"
 #include "state/kernels/counts_read.h"
-#include "state/revisions.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
-#include "driver/pushbuffer/queue.h"
 #include "driver/streams.h"
 #include "gates.h"
 #include "hold.h"
@@ -18,8 +17,7 @@
 
 atomic_bool gate_listens, gate_hears_waits;
 
-static const struct launch_end none = {.number = 0}, called = {.number = IN_FLIGHT_CALLED},
-                               until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 #define GRAPH_COSTS 20 /* after so many times the cost of a change, a graph may change to more TPCs again */
 
@@ -113,7 +111,7 @@ static void decide_graph(struct arrival *arrival)
 	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown && window_is_idle(gate);
 
 	if (may_be && !may_wait_in_stream(arrival))
-		arrival->ticket = window_admit(gate, arrival->length, called, &arrival->open);
+		arrival->ticket = window_admit(gate, arrival->length, &arrival->open);
 }
 
 /* The launch may be wide from the moment when the launch is in the pushbuffer, unless the launch `stays`; and at once,

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "driver/gpus.h"
-#include "driver/streams.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -150,6 +150,8 @@ static bool see_gpu(const struct gpu *gpu)
 
 	keeper.has_all = keeper.has_all && made.has_part && !made.is_narrow;
 	see_borrowed(gate, stays);
+	if (!tpcset_equal(&made.all_own, &gate->claims.all_own))
+		keeper.host = (struct host_bound){.looked = 0};
 	if (!stays) {
 		window_begin_anew(gate);
 		gate->claims = made;
@@ -281,16 +283,17 @@ static bool opens(void)
  * look again. */
 static uint64_t see_host(uint64_t now)
 {
-	uint64_t launched = 0, in_flight = 0, again_ns = HOST_BOUND_ANY_NS;
+	uint64_t launched = 0, again_ns = HOST_BOUND_ANY_NS;
+	bool is_busy = false;
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct demand *demand = &keeper.work.gpus[i].demand;
 
 		launched += demand->launched;
-		in_flight += demand->launched - demand->ended;
+		is_busy = is_busy || demand->wants;
 	}
 	if (keeper.is_known)
-		again_ns = host_bound_look(&keeper.host, now, launched, in_flight, rests());
+		again_ns = host_bound_look(&keeper.host, now, launched, is_busy, rests());
 	keeper.is_launching =
 	    keeper.work.gpu_count == 1 && (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
 	keeper.launched = launched;

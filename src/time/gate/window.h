@@ -39,9 +39,9 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
 
-/* Sweeps. The launch is the next to start: wide, in the TPCs of the claims `open`, if there is room. Returns a ticket,
- * as window_add. */
-uint64_t window_admit(struct gate *gate, struct length *length, struct launch_end end, uint32_t *open);
+/* Sweeps. A launch whose call begins is the next to start: wide, in the TPCs of the claims `open`, if there is room.
+ * Returns a ticket, as window_add. */
+uint64_t window_admit(struct gate *gate, struct length *length, uint32_t *open);
 
 /* Likewise, for a launch that is being submitted: the mask is written as well. */
 uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
