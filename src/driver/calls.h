@@ -153,12 +153,13 @@ enum calls_kind {
 	CALLS_EVENT = 1 << 16,      /* the wait is for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
+	CALLS_BLOCKS = 1 << 19,     /* the thread waits for the GPU */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
 #define CALLS(X)                                                                                     \
 	X(DEVICE_GET_ATTRIBUTE, 9, 0)                                                                \
-	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES)                                                       \
+	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES | CALLS_BLOCKS)                                        \
 	X(MODULE_LOAD, 18, CALLS_MEMORY)                                                             \
 	X(MODULE_LOAD_DATA, 19, CALLS_MEMORY)                                                        \
 	X(MODULE_LOAD_DATA_EX, 20, CALLS_MEMORY)                                                     \
@@ -167,8 +168,9 @@ enum calls_kind {
 	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES | CALLS_BY_GRID)                                        \
 	X(LAUNCH_GRID, 116, CALLS_LAUNCHES | CALLS_BY_GRID)                                          \
 	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES | CALLS_BY_GRID)                                    \
+	X(EVENT_SYNCHRONIZE, 121, CALLS_BLOCKS)                                                      \
 	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
-	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES)                                               \
+	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES | CALLS_BLOCKS)                                \
 	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \
 	X(CONTEXT_SET_LIMIT, 136, CALLS_MEMORY)                                                      \
 	X(CONTEXT_CREATE_2, 235, CALLS_MEMORY)                                                       \
@@ -179,7 +181,9 @@ enum calls_kind {
 	X(TOTAL_MEMORY, 259, CALLS_MEMORY)                                                           \
 	X(ARRAY_CREATE, 272, CALLS_MEMORY)                                                           \
 	X(ARRAY_CREATE_3D, 274, CALLS_MEMORY)                                                        \
+	X(COPY_TO_HOST, 278, CALLS_BLOCKS)                                                           \
 	X(WAIT_EVENT, 295, CALLS_WAITS | CALLS_EVENT)                                                \
+	X(COPY, 305, CALLS_BLOCKS)                                                                   \
 	X(LAUNCH, 307, CALLS_LAUNCHES)                                                               \
 	X(STREAM_DESTROY, 326, CALLS_DESTROYS_STREAM)                                                \
 	X(IPC_GET_MEMORY, 328, CALLS_SHARES)                                                         \
@@ -194,9 +198,12 @@ enum calls_kind {
 	X(ATTACH_MEMORY, 377, CALLS_MANAGED)                                                         \
 	X(MAX_POTENTIAL_BLOCK_SIZE, 384, 0)                                                          \
 	X(PRIMARY_RETAIN, 386, CALLS_MEMORY)                                                         \
+	X(COPY_TO_HOST_PER_THREAD, 398, CALLS_BLOCKS | CALLS_PER_THREAD)                             \
+	X(COPY_PER_THREAD, 408, CALLS_BLOCKS | CALLS_PER_THREAD)                                     \
 	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_EVENT | CALLS_PER_THREAD)                  \
 	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
 	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \
+	X(STREAM_SYNCHRONIZE_PER_THREAD, 440, CALLS_BLOCKS | CALLS_PER_THREAD)                       \
 	X(LAUNCH_PER_THREAD, 442, CALLS_LAUNCHES | CALLS_PER_THREAD)                                 \
 	X(MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS, 452, 0)                                               \
 	X(ADVISE, 457, CALLS_MANAGED)                                                                \
@@ -271,6 +278,7 @@ enum calls_kind {
 	X(DISCARD_BATCH_PER_THREAD, 790, CALLS_MANAGED | CALLS_PER_THREAD)                           \
 	X(DISCARD_AND_PREFETCH, 791, CALLS_MANAGED)                                                  \
 	X(DISCARD_AND_PREFETCH_PER_THREAD, 792, CALLS_MANAGED | CALLS_PER_THREAD)                    \
+	X(SYNCHRONIZE_2, 800, CALLS_BLOCKS)                                                          \
 	X(GET_DEFAULT_POOL, 801, CALLS_POOLS)                                                        \
 	X(GET_POOL, 802, CALLS_POOLS)                                                                \
 	X(SET_POOL, 803, CALLS_POOLS)
@@ -303,6 +311,7 @@ CALLS_ARE(calls_make_stream_wait, CALLS_WAITS)
 CALLS_ARE(calls_wait_for_event, CALLS_EVENT)
 CALLS_ARE(calls_share_memory, CALLS_SHARES)
 CALLS_ARE(calls_synchronize, CALLS_SYNCHRONIZES)
+CALLS_ARE(calls_block, CALLS_BLOCKS)
 CALLS_ARE(calls_create_stream, CALLS_CREATES_STREAM)
 CALLS_ARE(calls_destroy_stream, CALLS_DESTROYS_STREAM)
 CALLS_ARE(calls_instantiate_graph, CALLS_INSTANTIATES)

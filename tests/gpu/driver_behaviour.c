@@ -77,6 +77,27 @@ TEST_WITH(NULL, close_gpu, each_launch_is_announced_once_and_counted)
 	assert_int_equal(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[5], number + 1);
 }
 
+/* At the begin and at the end. */
+TEST_WITH(NULL, close_gpu, calls_that_wait_are_announced)
+{
+	static const int calls[] = {17, 126, 121, 278}; /* of driver/calls.h */
+	CUevent event;
+	uint32_t word;
+
+	open_gpu(NULL);
+	for (unsigned int i = 0; i < COUNT_OF(calls); i++)
+		subscriber_enable(API, calls[i]);
+	gpu_check(cuEventCreate(&event, 0));
+	gpu_check(cuEventRecord(event, NULL));
+	gpu_check(cuCtxSynchronize());
+	gpu_check(cuStreamSynchronize(NULL));
+	gpu_check(cuEventSynchronize(event));
+	gpu_check(cuMemcpyDtoH_v2(&word, gpu.output, sizeof word));
+	gpu_check(cuEventDestroy_v2(event));
+	for (unsigned int i = 0; i < COUNT_OF(calls); i++)
+		assert_int_equal(subscriber_count(API, calls[i]), 2);
+}
+
 /* --- launch descriptors (facts.md, "Launch descriptors") ------------------------------------------------ */
 
 static void need_hopper(void)

@@ -599,7 +599,7 @@ TIMED(borrowed_and_given_back)
 	assert_nothing_is_said();
 }
 
-/* A wait of a borrower or a lender for the GPU executes no instruction of ours. */
+/* A wait for the GPU executes no instruction of ours in a lender, or in a borrower without a rest. */
 TIMED_BY(timed_run_on_simulator, waits_are_not_announced)
 {
 	be_borrower();

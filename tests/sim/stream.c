@@ -152,15 +152,20 @@ CUresult cuEventQuery(CUevent event)
 	return event->context && !engine_has_ended(event->context, event->kernel) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-CUresult cuEventSynchronize(CUevent event)
+static CUresult wait_for(CUevent event)
 {
 	if (event && event->context)
 		engine_wait_for(event->context, event->kernel);
 	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+HOOKED_1(cuEventSynchronize, CUevent, event)
+{
+	return wait_for(event);
+}
+
 /* Here the program waits, and not the stream. */
 HOOKED_3(cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags)
 {
-	return event && flags == 0 ? cuEventSynchronize(event) : CUDA_ERROR_INVALID_VALUE;
+	return event && flags == 0 ? wait_for(event) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -5,166 +5,183 @@
 #define US UINT64_C(1000)
 #define LOOK (500 * US)
 #define NOW (1000 * LOOK)
+#define LOOKS 256
+#define BUSY 9
 
 static struct host_bound host;
 static uint64_t now, launched;
+
+static void look_after(uint64_t ns, uint64_t launches, uint64_t in_flight, bool is_blocked, bool rests)
+{
+	launched += launches;
+	const struct host_look look = {.launched = launched, .in_flight = in_flight, .is_blocked = is_blocked};
+
+	host_bound_look(&host, now += ns, &look, rests);
+}
 
 FIXTURE(begin)
 {
 	host = (struct host_bound){.looked = 0};
 	now = NOW;
 	launched = 0;
-	host_bound_look(&host, now, launched, true, true);
+	look_after(0, 0, BUSY, false, true); /* comes too late to count */
 }
 
-static void look(uint64_t launches, bool is_busy)
+static void look(uint64_t launches, uint64_t in_flight)
 {
-	launched += launches;
-	host_bound_look(&host, now += LOOK, launched, is_busy, true);
+	look_after(LOOK, launches, in_flight, false, true);
 }
 
-static void look_often(unsigned int looks, uint64_t launches, bool is_busy)
+static void look_often(unsigned int looks, uint64_t launches, uint64_t in_flight)
 {
 	for (unsigned int i = 0; i < looks; i++)
-		look(launches, is_busy);
+		look(launches, in_flight);
 }
 
-#define LOOKS 256
-
-/* Of 32 looks, `pauses`; then some launches are ahead. */
-static void look_at_program(unsigned int pauses)
+/* Of 32 looks, the GPU waits in `pauses`. */
+static void look_at_pauses(unsigned int pauses)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
-		look(12, i % 32 >= pauses);
+		look(12, i % 32 < pauses ? 0 : BUSY);
 }
 
-static uint64_t look_again(uint64_t ns, uint64_t launches, bool is_busy, bool rests)
+/* Of 256 looks, the host waits in the first, with so many launches in the time of each look. */
+static void look_at_waits(unsigned int waits, uint64_t launches)
 {
-	launched += launches;
-	return host_bound_look(&host, now += ns, launched, is_busy, rests);
-}
-
-/* Of 32 pairs of looks at a program in doubt, `pauses` and then `waits` of the host. Between both looks of a pair, the
- * host launches unless the host waits. */
-static void look_twice(unsigned int pauses, unsigned int waits)
-{
-	for (unsigned int i = 0; i < LOOKS; i++) {
-		unsigned int at = i % 32;
-
-		look(12, at >= pauses);
-		look_again(50 * US, at < pauses || at >= pauses + waits ? 3 : 0, true, true);
-	}
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(LOOK, launches, BUSY, i < waits, true);
 }
 
 static void be_in_doubt(void)
 {
-	look_at_program(4);
+	look_at_pauses(4);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_again(50 * US, 3, true, true);
 }
 
 TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 {
-	look_at_program(3);
+	look_at_pauses(3);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
-	look_at_program(4);
+	look_at_pauses(4);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
-TEST(the_gpu_waits_much_more_often_in_a_rest)
+/* 10 launches in 500 us cost 4 %. */
+TEST(waits_are_longer_than_launches_would_cost)
 {
 	be_in_doubt();
-	look_twice(13, 3);
+	look_at_waits(10, 10);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_twice(13, 3);
+	look_at_waits(10, 10);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_twice(12, 3);
+	look_at_waits(11, 10);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+}
+
+TEST(more_launches_cost_more)
+{
+	be_in_doubt();
+	look_at_waits(20, 20);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+	look_at_waits(20, 19);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+}
+
+/* In a call that waits, as for a copy. */
+TEST(a_thread_is_blocked_beside_an_idle_gpu)
+{
+	be_in_doubt();
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(LOOK, 12, 0, true, true);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+}
+
+TEST(work_without_launches)
+{
+	be_in_doubt();
+	look_often(LOOKS, 0, BUSY);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+}
+
+TEST(the_queue_is_full)
+{
+	be_in_doubt();
+	look_often(LOOKS, 12, 511);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+	look_often(LOOKS, 12, 512);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 }
 
 TEST(no_doubt_for_a_while)
 {
 	be_in_doubt();
-	look_twice(2, 2);
-	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
-	now += 19000 * 1000 * US;
-	look_at_program(4);
+	look_at_waits(LOOKS, 10);
+	uint64_t trusted = now;
+
+	now += 19000000 * US;
+	look_at_pauses(4);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	for (int i = 0; i < 999 && host.speed == HOST_IS_NOT_SLOW; i++)
-		look_at_program(4);
-	assert_in_range(now, NOW + 20000 * 1000 * US, NOW + 20700 * 1000 * US);
+		look_at_pauses(4);
+	assert_in_range(now, trusted + 20000000 * US, trusted + 20700000 * US);
 }
 
-TEST(a_pause_of_the_program_is_not_a_wait)
+TEST(a_pause_of_the_program_does_not_count)
 {
-	look_often(LOOKS, 0, false);
+	look_often(LOOKS, 4, 0);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	be_in_doubt();
-	look_often(LOOKS, 0, false);
+	look_often(LOOKS, 4, 0);
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
+	look_often(LOOKS, 5, 0);
+	assert_int_equal(host.speed, HOST_IS_SLOW);
+}
+
+TEST(late_looks_do_not_count)
+{
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(20001 * US, 999, 0, false, true);
+	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(20000 * US, 999, 0, false, true);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 
-/* A look that comes late does not tell whether the host waited. */
-TEST(late_second_looks_do_not_count)
-{
-	be_in_doubt();
-	for (unsigned int i = 0; i < LOOKS; i++)
-		look_again(1001 * US, 0, true, true);
-	assert_int_equal(host.looks.all, 1);
-	for (unsigned int i = 0; i < 2 * LOOKS; i++)
-		look_again(1000 * US, 0, true, true);
-	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
-}
-
-/* As under a quota, and where all looks come late. */
+/* As under a quota. */
 TEST(doubt_has_an_end)
 {
 	be_in_doubt();
-	look_again(1990000 * US, 12, true, false);
+	look_after(1990000 * US, 12, BUSY, false, false);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_again(10000 * US, 12, true, false);
+	look_after(10000 * US, 12, BUSY, false, false);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
 	assert_int_equal(host.until, now + 20000000 * US);
 	host = (struct host_bound){.looked = now};
 	be_in_doubt();
-	look_twice(13, 0);
-	look_again(3000000 * US, 12, false, true);
+	look_often(LOOKS, 12, BUSY);
+	look_after(3000000 * US, 12, BUSY, false, true);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
-TEST(a_program_in_doubt_is_looked_at_twice)
-{
-	assert_int_equal(look_again(LOOK, 12, true, true), HOST_BOUND_ANY_NS);
-	be_in_doubt();
-	assert_int_equal(look_again(10 * LOOK, 99, true, true), 50 * US);
-	assert_int_equal(look_again(30 * US, 12, true, true), 20 * US);
-	assert_int_equal(look_again(20 * US, 12, true, true), HOST_BOUND_ANY_NS);
-	assert_int_equal(look_again(300 * US, 12, true, true), HOST_BOUND_ANY_NS);
-	assert_int_equal(look_again(10 * LOOK, 0, false, true), HOST_BOUND_ANY_NS); /* without work */
-	assert_int_equal(look_again(10 * LOOK, 99, true, false), HOST_BOUND_ANY_NS);
-}
-
-/* As under a quota: a program that borrows does not tell. */
+/* A program that borrows does not tell. */
 TEST(only_a_rest_tells)
 {
 	be_in_doubt();
-	for (unsigned int i = 0; i < LOOKS; i++) {
-		look_again(LOOK, 12, false, i != LOOKS - 2);
-		look_again(50 * US, 12, true, i != LOOKS - 2);
-	}
+	for (unsigned int i = 0; i < LOOKS; i++)
+		look_after(LOOK, 12, BUSY, false, i != LOOKS - 2);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
-	look_twice(32, 0);
+	look_often(LOOKS - 1, 12, BUSY);
 	assert_int_equal(host.speed, HOST_IS_SLOW);
 }
 
 TEST(looks_in_quick_succession)
 {
-	look_often(LOOKS / 4, 12, false);
+	look_often(LOOKS / 4, 12, 0);
 	for (unsigned int i = 0; i < 3 * LOOKS; i++)
-		host_bound_look(&host, now += US, ++launched, true, true);
-	look_often(LOOKS - LOOKS / 4 - 3, 12, true);
+		look_after(US, 1, BUSY, false, true);
+	look_often(LOOKS - LOOKS / 4 - 2, 12, BUSY);
 	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
-	look_often(1, 12, true);
+	look_often(1, 12, BUSY);
 	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 }
 

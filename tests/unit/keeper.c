@@ -51,7 +51,7 @@ WRAP(void, work_look, struct work *work, uint64_t at)
 	*work = (struct work){.is_counted = true, .gpu_count = gpus, .view.gpus_wanting = wants};
 	work->gpus[0].demand =
 	        (struct demand){.is_known = true, .wants = wants && (launched == 0 || unended > 0), .looked = at,
-	                        .idle_since = idle_since, .launched = launched};
+	                        .idle_since = idle_since, .launched = launched, .in_flight = unended};
 }
 
 WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const struct board_claim *self)
@@ -295,8 +295,6 @@ TEST(a_host_in_doubt)
 	}
 	assert_false(atomic_load(&gate_state.is_open));
 	launched += 100;
-	unended = 9;
-	assert_int_equal(look_at(now + 2 * MS), 50 * US);
 	assert_int_equal(look_at(now + MS), MS);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
@@ -323,22 +321,29 @@ TEST(a_slow_host_and_a_new_part)
 TEST(a_slow_program_is_looked_at_seldom)
 {
 	wants = has_claim = true;
-	launch_in_row_at(NOW, MS / 2, 100, 0);
-	assert_false(atomic_load(&gate_state.is_open));
-	unended = 9;
-	launched += 100;
-	if (look_at(NOW + SECOND + MS) == 50 * US) /* the first of two */
-		look_at(NOW + SECOND + 2 * MS);
-	for (int i = 0; i < 9; i++) {
-		launched += 100;
-		assert_int_equal(look_at(NOW + (2 * SECOND) + i * MS * 5), 50 * US);
-		launched += 100;
-		assert_int_equal(look_at(NOW + (2 * SECOND) + i * MS * 5 + 50 * US), 5 * MS);
-	}
+	launch_in_row(NOW, 100, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
-	launch_in_row_at(NOW + 3 * SECOND, MS / 2, 100, 90);
-	assert_true(atomic_load(&gate_state.is_open));
-	assert_int_equal(look_at(NOW + 5 * SECOND), MS);
+	assert_int_equal(look_at(NOW + SECOND + 5 * MS), 5 * MS);
+	launch_in_row(NOW + 2 * SECOND, 50, 900);
+	assert_int_equal(look_at(NOW + 3 * SECOND + 5 * MS), MS);
+}
+
+/* A call that waits for the GPU. */
+TEST(a_thread_of_the_program_waits)
+{
+	struct frame frame = {.nested = 0};
+	const struct call call = {.id = CALL_EVENT_SYNCHRONIZE, .frame = &frame};
+
+	wants = has_claim = true;
+	launch_in_row(NOW, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	assert_true(gate_wants_call(CALL_EVENT_SYNCHRONIZE));
+	gate_call_begins(&call);
+	launch_in_row(NOW + 2 * SECOND, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
+	assert_false(gate_wants_call(CALL_EVENT_SYNCHRONIZE)); /* but for the end of the call */
+	gate_call_ended(&call);
+	assert_int_equal(atomic_load(&gate_state.blocked), 0);
 }
 
 /* No launch is wide without a known end. */

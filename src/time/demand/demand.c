@@ -22,6 +22,7 @@ void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu
 		demand->moved = now;
 	demand->launched = counts->launched;
 	demand->ended = counts->ended;
+	demand->in_flight = counts->in_flight;
 	demand->wants = wants(demand, counts, now);
 	if (!was_idle || demand->wants)
 		demand->idle_since = now;

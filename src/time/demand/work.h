@@ -28,7 +28,7 @@
 struct demand {
 	bool is_known;       /* the ends of all kernels are known exactly */
 	bool wants;          /* work is in flight */
-	uint64_t launched, ended;
+	uint64_t launched, ended, in_flight;
 	uint64_t moved;      /* the last change of the numbers: then, or since the look before */
 	uint64_t idle_since; /* idle since then at least */
 	uint64_t looked;

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-atomic_bool gate_listens, gate_hears_waits;
+atomic_bool gate_listens, gate_hears_waits, gate_hears_host;
 
 static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
@@ -211,7 +211,9 @@ void gate_call_begins(const struct call *call)
 	struct frame *frame = call->frame;
 	int saved = errno;
 
-	if (calls_make_stream_wait(call->id)) {
+	if (calls_block(call->id)) {
+		atomic_fetch_add(&gate_state.blocked, 1);
+	} else if (calls_make_stream_wait(call->id)) {
 		make_stream_wait(call);
 	} else {
 		if (frame->nested == 0 && atomic_load_explicit(&gate_state.is_open, memory_order_relaxed))
@@ -343,7 +345,9 @@ void gate_call_ended(const struct call *call)
 {
 	int saved = errno;
 
-	if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
+	if (calls_block(call->id))
+		atomic_fetch_sub(&gate_state.blocked, 1);
+	else if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
 		end(call);
 	errno = saved;
 }

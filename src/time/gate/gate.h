@@ -17,9 +17,11 @@
 #include <stdatomic.h>
 
 /* Launches are decided about: while a higher claim or a quota matters, and for ever once a graph has moved. From the
- * first time on, waits are heard: a launch may come behind a wait of before. */
+ * first time on, waits are heard: a launch may come behind a wait of before. A resting program's waits for the GPU are
+ * heard. */
 extern atomic_bool gate_listens __attribute__((visibility("hidden")));
 extern atomic_bool gate_hears_waits __attribute__((visibility("hidden")));
+extern atomic_bool gate_hears_host __attribute__((visibility("hidden")));
 
 /* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */
 static inline bool gate_wants_call(int id)
@@ -28,7 +30,8 @@ static inline bool gate_wants_call(int id)
 	bool hears_waits = atomic_load_explicit(&gate_hears_waits, memory_order_relaxed);
 
 	return (listens && calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH)) ||
-	       ((listens || hears_waits) && calls_are(id, CALLS_WAITS));
+	       ((listens || hears_waits) && calls_are(id, CALLS_WAITS)) ||
+	       (atomic_load_explicit(&gate_hears_host, memory_order_relaxed) && calls_block(id));
 }
 void gate_call_begins(const struct call *call);
 void gate_call_ended(const struct call *call);

@@ -219,6 +219,7 @@ void keeper_end(void)
 {
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
+	atomic_store(&gate_hears_host, false);
 	keeper.has_gate = keeper.has_server = keeper.had_notes = false;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
@@ -279,26 +280,21 @@ static bool opens(void)
 	return keeper.has_server && keeper.has_gate && !rests();
 }
 
-/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. Returns when to
- * look again. */
-static uint64_t see_host(uint64_t now)
+/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. */
+static void see_host(uint64_t now)
 {
-	uint64_t launched = 0, again_ns = HOST_BOUND_ANY_NS;
-	bool is_busy = false;
+	struct host_look look = {.is_blocked = atomic_load(&gate_state.blocked) > 0};
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
-		const struct demand *demand = &keeper.work.gpus[i].demand;
-
-		launched += demand->launched;
-		is_busy = is_busy || demand->wants;
+		look.launched += keeper.work.gpus[i].demand.launched;
+		look.in_flight += keeper.work.gpus[i].demand.in_flight;
 	}
 	if (keeper.is_known)
-		again_ns = host_bound_look(&keeper.host, now, launched, is_busy, rests());
+		host_bound_look(&keeper.host, now, &look, rests());
 	keeper.is_launching =
-	    keeper.work.gpu_count == 1 && (launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
-	keeper.launched = launched;
+	    keeper.work.gpu_count == 1 && (look.launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
+	keeper.launched = look.launched;
 	keeper.looked = now;
-	return again_ns;
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
@@ -385,10 +381,13 @@ static void share(uint64_t now)
 static void open_gate(void)
 {
 	bool notes = (keeper.has_claims && !rests()) || atomic_load(&gate_state.spent_at) != UINT64_MAX;
+	bool hears = keeper.has_claims && rests();
 
 	note_launches(notes || keeper.had_notes);
 	keeper.had_notes = notes;
 	atomic_store(&gate_state.is_open, opens());
+	if (atomic_exchange(&gate_hears_host, hears) != hears)
+		hook_want_more();
 }
 
 /* Each turn sees whether every possible loan was for too short a time. */
@@ -406,10 +405,9 @@ static void turn(uint64_t now)
 uint64_t keeper_look(uint64_t now, bool *is_idle)
 {
 	see_work(now);
-	uint64_t again_ns = see_host(now);
-
+	see_host(now);
 	see_server(now);
-	uint64_t until = min_u64(see_quota(now), now + again_ns);
+	uint64_t until = see_quota(now);
 
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
 		see_others(now);

@@ -1,15 +1,15 @@
 #include "host_bound.h"
 
-#define BETWEEN_NS UINT64_C(400000) /* two looks, but the second of two */
-#define SECOND_NS UINT64_C(50000)   /* from the first of two: more than most hosts need from launch to launch */
-#define LATE_NS UINT64_C(1000000)   /* the second of two looks does not tell whether the host waits */
-#define IN_ROW_NS UINT64_C(100000)  /* launches in a row are no further apart */
+#define BETWEEN_NS UINT64_C(400000)   /* two looks */
+#define LONG_NS UINT64_C(20000000)    /* after so long, a look does not tell how often the program launches */
+#define IN_ROW_NS UINT64_C(100000)    /* launches in a row are no further apart */
+#define FULL 512                      /* launches in flight: the queue soon makes the host wait; a ring holds 1024 */
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
 #define LOOKS 256
 #define GPU_WAITS 8                       /* in this part of the looks: doubt */
-#define HOST_WAITS 4                      /* in this part of the GPU's waits, or less often: the host is slow */
+#define COST_NS 2000                      /* of a launch; twice, since with twice the TPCs half of a wait stays */
 #define NO_DOUBT_NS UINT64_C(20000000000) /* once the host was not slow */
 #define DOUBT_NS UINT64_C(2000000000)     /* with too few looks until then, the host is not slow */
 
@@ -27,14 +27,15 @@ static void trust(struct host_bound *host, uint64_t now)
 
 static void answer(struct host_bound *host, uint64_t now)
 {
-	bool gpu_waits = host->looks.pauses * GPU_WAITS >= LOOKS;
-	bool host_waits = host->looks.waits * HOST_WAITS >= host->looks.pauses;
+	const struct host_looks *looks = &host->looks;
+	bool gpu_waits = looks->pauses * GPU_WAITS >= LOOKS;
+	bool waiting_pays = looks->waits * looks->ns / LOOKS > looks->launches * COST_NS;
 
 	if (host->speed == HOST_IS_NOT_SLOW && gpu_waits && now >= host->until)
 		set_speed(host, HOST_MAY_BE_SLOW, now + DOUBT_NS);
 	else if (host->speed == HOST_IS_NOT_SLOW)
 		set_speed(host, HOST_IS_NOT_SLOW, host->until);
-	else if (host_waits)
+	else if (waiting_pays)
 		trust(host, now);
 	else
 		set_speed(host, HOST_IS_SLOW, host->until);
@@ -42,37 +43,32 @@ static void answer(struct host_bound *host, uint64_t now)
 
 /* --- looks -------------------------------------------------------------------------------------------------------- */
 
-static void count(struct host_bound *host, uint64_t now, bool is_pause, bool is_wait)
+static void count(struct host_bound *host, uint64_t now, const struct host_look *look)
 {
 	struct host_looks *looks = &host->looks;
 
 	looks->all++;
-	looks->pauses += is_pause;
-	looks->waits += is_wait;
+	looks->pauses += look->in_flight == 0;
+	looks->waits += (look->is_blocked && look->in_flight > 0) || look->in_flight >= FULL;
+	looks->launches += look->launched - host->launched;
+	looks->ns += now - host->looked;
 	if (looks->all == LOOKS)
 		answer(host, now);
 }
 
-/* While the program is in doubt, only a second look counts, since a host may wait for much less time than there is
- * between looks. */
-uint64_t host_bound_look(struct host_bound *host, uint64_t now, uint64_t launched, bool is_busy, bool rests)
+void host_bound_look(struct host_bound *host, uint64_t now, const struct host_look *look, bool rests)
 {
-	uint64_t passed = now - host->looked, launches = launched - host->launched;
-	bool is_work = is_busy || launches * IN_ROW_NS >= passed, is_in_doubt = host->speed != HOST_IS_NOT_SLOW;
-	bool is_second = host->is_first && passed <= LATE_NS;
-	bool is_pause = is_second ? host->was_idle : !is_busy;
+	uint64_t passed = now - host->looked, launches = look->launched - host->launched;
+	bool is_work = look->in_flight > 0 || launches * IN_ROW_NS >= passed;
 
-	if (passed < (is_second ? SECOND_NS : BETWEEN_NS))
-		return is_second ? SECOND_NS - passed : HOST_BOUND_ANY_NS;
-	if (is_in_doubt && !rests)
+	if (passed < BETWEEN_NS)
+		return;
+	if (host->speed != HOST_IS_NOT_SLOW && !rests)
 		host->looks = (struct host_looks){.all = 0};
-	else if (is_in_doubt ? is_second : is_work)
-		count(host, now, is_pause, is_busy && launches == 0);
+	else if (is_work && passed <= LONG_NS)
+		count(host, now, look);
 	if (host->speed == HOST_MAY_BE_SLOW && now >= host->until)
 		trust(host, now);
-	host->is_first = !is_second && is_work && rests && host->speed != HOST_IS_NOT_SLOW;
-	host->was_idle = !is_busy;
 	host->looked = now;
-	host->launched = launched;
-	return host->is_first ? SECOND_NS : HOST_BOUND_ANY_NS;
+	host->launched = look->launched;
 }
