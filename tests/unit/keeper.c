@@ -303,6 +303,13 @@ TEST(a_host_bound_program_without_lenders)
 {
 	wants = true;
 	launch_in_row(NOW, 100, 0);
+	has_claim = true;
+	look_at(NOW + SECOND + 5 * MS);
+	assert_true(atomic_load(&gate_state.is_open));
+	launch_in_row(NOW + 2 * SECOND, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	has_claim = false;
+	look_at(NOW + 4 * SECOND);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 }
 

@@ -280,7 +280,7 @@ static bool opens(void)
 	return keeper.has_server && keeper.has_gate && !rests();
 }
 
-/* How fast the program launches, and whether the host is slower than the GPU: only exact numbers tell. */
+/* How fast the program launches; and beside claims, whether the host is slower than the GPU: by exact numbers. */
 static void see_host(uint64_t now)
 {
 	struct host_look look = {.is_blocked = atomic_load(&gate_state.blocked) > 0};
@@ -289,7 +289,7 @@ static void see_host(uint64_t now)
 		look.launched += keeper.work.gpus[i].demand.launched;
 		look.in_flight += keeper.work.gpus[i].demand.in_flight;
 	}
-	if (keeper.is_known)
+	if (keeper.is_known && keeper.has_claims)
 		host_bound_look(&keeper.host, now, &look, rests());
 	keeper.is_launching =
 	    keeper.work.gpu_count == 1 && (look.launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
