@@ -4,6 +4,7 @@ import csv
 import functools
 import gzip
 import hashlib
+import itertools
 import math
 import os
 
@@ -164,11 +165,14 @@ class Table:
         return measurements(self.rows, self.value, *columns)
 
     def select(self, conditions):
-        """The rows that have these values in these columns, {column: value as text, with _ for a space}."""
+        """The rows that have these values in these columns, {column: value as text, with _ for a space}. Of several values with |
+        between them, a row has one."""
         unknown = [column for column in conditions if self.rows and column not in self.rows[0]]
         if unknown:
             raise KeyError(f"there is no column {unknown[0]}")
-        return self.index(*conditions).get(tuple(conditions.values()), []) if conditions else self.rows
+        index = self.index(*conditions) if conditions else {(): self.rows}
+        wanted = itertools.product(*(value.split("|") for value in conditions.values()))
+        return [row for values in wanted for row in index.get(values, [])]
 
     def index(self, *columns):
         """The rows by what they have in these columns; made once, since tables ask for each combination."""

@@ -203,6 +203,11 @@ class Texts(unittest.TestCase):
         self.assertEqual([tuple(row.values()) for row in points],
                          [(0.5, "fixed", "25", 2, (3, 3, 3), (80, 80, 80)),
                           (0.5, "fixed", "50", 2, (2, 2, 2), (50, 50, 50))])
+        part = "h200 untuned load=0.5 from=begin mechanism"
+        self.assertEqual(self.ask(f"{part}=fixed part=50|all: ratio50 to mechanism=alone-first"), "2.00")
+        self.assertEqual(self.ask(f"{part}=fixed part=25|50: n"), "4")
+        self.assertRaises(queries.Wrong, self.ask, f"{part}=fixed part=25|50: p50")
+        self.assertRaises(queries.Missing, self.ask, f"{part}=alone-first part=25|50: p50")
 
     def test_how_many_requests_a_voice_service_answers_in_time(self):
         rows = [f"1,alone,5,first,{us}" for us in (40, 50, 60)]
