@@ -13,3 +13,21 @@ load helpers
 @test "every number of README and docs is in the data" {
 	run -0 python3 "$ROOT/bench/report/texts.py" --check
 }
+
+# C without comments, and scripts without comments on lines of their own.
+without_comments() { # FILE, from standard input
+	case $1 in
+	*.[ch]) gcc -fpreprocessed -dD -E -P -x c - ;;
+	*) sed '/^[[:space:]]*#[^!]/d' ;;
+	esac
+}
+
+@test "since README's data were measured, src and tools have changed in comments only" {
+	local commit file
+	cd "$ROOT"
+	commit=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\) .*/\1/p' README.md | head -n 1)
+	git cat-file -e "$commit^{commit}" || skip "README's commit is not in this clone"
+	for file in $(git diff --name-only "$commit" -- src tools ':!tools/man'); do
+		diff <(git show "$commit:$file" | without_comments "$file") <(without_comments "$file" <"$file")
+	done
+}
