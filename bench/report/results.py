@@ -165,8 +165,8 @@ class Table:
         return measurements(self.rows, self.value, *columns)
 
     def select(self, conditions):
-        """The rows that have these values in these columns, {column: value as text, with _ for a space}. Of several values
-        with | between them, a row has one."""
+        """The rows that have these values in these columns, {column: value as text, with _ for a space}; of several
+        values with | between them, any."""
         unknown = [column for column in conditions if self.rows and column not in self.rows[0]]
         if unknown:
             raise KeyError(f"there is no column {unknown[0]}")

@@ -66,6 +66,7 @@ struct frame {
 	unsigned int nested; /* calls inside of each other */
 	bool has_more;       /* the launch may use `more`, beyond the program's own part */
 	bool is_entering, is_cancellable; /* counted as `entering`; the thread may be cancelled after the call */
+	bool is_blocked; /* the thread is counted as `blocked` */
 	struct tpcset more;
 	uint64_t ticket, launched_ns; /* of in_flight.h; the begin of a call whose length is to be learned, else 0 */
 	uint64_t moves_since; /* when a graph began to move to other TPCs; else 0 */
@@ -153,7 +154,7 @@ enum calls_kind {
 	CALLS_EVENT = 1 << 16,      /* the wait is for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
-	CALLS_BLOCKS = 1 << 19,     /* the thread waits for the GPU */
+	CALLS_BLOCKS = 1 << 19,     /* may wait for the GPU; an asynchronous copy does, of memory without a pin */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -181,7 +182,9 @@ enum calls_kind {
 	X(TOTAL_MEMORY, 259, CALLS_MEMORY)                                                           \
 	X(ARRAY_CREATE, 272, CALLS_MEMORY)                                                           \
 	X(ARRAY_CREATE_3D, 274, CALLS_MEMORY)                                                        \
+	X(COPY_FROM_HOST, 276, CALLS_BLOCKS)                                                         \
 	X(COPY_TO_HOST, 278, CALLS_BLOCKS)                                                           \
+	X(COPY_TO_HOST_ASYNC, 279, CALLS_BLOCKS)                                                     \
 	X(WAIT_EVENT, 295, CALLS_WAITS | CALLS_EVENT)                                                \
 	X(COPY, 305, CALLS_BLOCKS)                                                                   \
 	X(LAUNCH, 307, CALLS_LAUNCHES)                                                               \
@@ -198,8 +201,10 @@ enum calls_kind {
 	X(ATTACH_MEMORY, 377, CALLS_MANAGED)                                                         \
 	X(MAX_POTENTIAL_BLOCK_SIZE, 384, 0)                                                          \
 	X(PRIMARY_RETAIN, 386, CALLS_MEMORY)                                                         \
+	X(COPY_FROM_HOST_PER_THREAD, 397, CALLS_BLOCKS | CALLS_PER_THREAD)                           \
 	X(COPY_TO_HOST_PER_THREAD, 398, CALLS_BLOCKS | CALLS_PER_THREAD)                             \
 	X(COPY_PER_THREAD, 408, CALLS_BLOCKS | CALLS_PER_THREAD)                                     \
+	X(COPY_TO_HOST_ASYNC_PER_THREAD, 422, CALLS_BLOCKS | CALLS_PER_THREAD)                       \
 	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_EVENT | CALLS_PER_THREAD)                  \
 	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
 	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \

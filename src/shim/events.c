@@ -116,7 +116,8 @@ void events_call_ended(const struct call *call)
 		gate_call_ended(call);
 		launch_leave_call(call->frame);
 	}
-	if (call->context && is_fault(*call->result))
+	/* A wait that the gate alone hears may tell the fault of a further context. */
+	if (call->context && is_fault(*call->result) && !(call->wanted_by == GATE && calls_block(call->id)))
 		events_context_destroyed(call->context);
 }
 

@@ -14,7 +14,7 @@ load helpers
 	run -0 python3 "$ROOT/bench/report/texts.py" --check
 }
 
-# C without comments, and scripts without comments on lines of their own.
+# C without comments, scripts without lines of comments.
 without_comments() { # FILE, from standard input
 	case $1 in
 	*.[ch]) gcc -fpreprocessed -dD -E -P -x c - ;;

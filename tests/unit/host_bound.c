@@ -158,6 +158,8 @@ TEST(doubt_has_an_end)
 	assert_int_equal(host.until, now + 20000000 * US);
 	host = (struct host_bound){.looked = now};
 	be_in_doubt();
+	look_after(9000000 * US, 12, BUSY, false, true); /* the program rested */
+	assert_int_equal(host.speed, HOST_MAY_BE_SLOW);
 	look_often(LOOKS, 12, BUSY);
 	look_after(3000000 * US, 12, BUSY, false, true);
 	assert_int_equal(host.speed, HOST_IS_SLOW);

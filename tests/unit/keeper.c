@@ -338,18 +338,24 @@ TEST(a_slow_program_is_looked_at_seldom)
 /* A call that waits for the GPU. */
 TEST(a_thread_of_the_program_waits)
 {
-	struct frame frame = {.nested = 0};
+	struct frame frame = {.recent.context = (CUcontext)&gpu}, other = {.nested = 0};
 	const struct call call = {.id = CALL_EVENT_SYNCHRONIZE, .frame = &frame};
+	const struct call no_launcher = {.id = CALL_EVENT_SYNCHRONIZE, .frame = &other};
 
 	wants = has_claim = true;
 	launch_in_row(NOW, 100, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	assert_true(gate_wants_call(CALL_EVENT_SYNCHRONIZE));
-	gate_call_begins(&call);
+	gate_call_begins(&no_launcher);
 	launch_in_row(NOW + 2 * SECOND, 100, 0);
+	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
+	gate_call_begins(&call);
+	gate_call_begins(&call); /* the first was left by a jump */
+	launch_in_row(NOW + 4 * SECOND, 100, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_false(gate_wants_call(CALL_EVENT_SYNCHRONIZE)); /* but for the end of the call */
 	gate_call_ended(&call);
+	gate_call_ended(&no_launcher);
 	assert_int_equal(atomic_load(&gate_state.blocked), 0);
 }
 

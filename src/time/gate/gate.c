@@ -206,13 +206,29 @@ static void begin(const struct call *call)
 		streams_launch(arrival.work.stream, call->context);
 }
 
+/* A thread that never launches may wait all the time. A wait that was left by a jump ends with the next wait of the
+ * thread. */
+static void block(struct frame *frame)
+{
+	if (frame->recent.context && !frame->is_blocked)
+		atomic_fetch_add(&gate_state.blocked, 1);
+	frame->is_blocked = frame->recent.context;
+}
+
+static void unblock(struct frame *frame)
+{
+	if (frame->is_blocked)
+		atomic_fetch_sub(&gate_state.blocked, 1);
+	frame->is_blocked = false;
+}
+
 void gate_call_begins(const struct call *call)
 {
 	struct frame *frame = call->frame;
 	int saved = errno;
 
 	if (calls_block(call->id)) {
-		atomic_fetch_add(&gate_state.blocked, 1);
+		block(frame);
 	} else if (calls_make_stream_wait(call->id)) {
 		make_stream_wait(call);
 	} else {
@@ -346,7 +362,7 @@ void gate_call_ended(const struct call *call)
 	int saved = errno;
 
 	if (calls_block(call->id))
-		atomic_fetch_sub(&gate_state.blocked, 1);
+		unblock(call->frame);
 	else if (!calls_make_stream_wait(call->id) && call->frame->nested > 0 && --call->frame->nested == 0)
 		end(call);
 	errno = saved;

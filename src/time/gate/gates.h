@@ -16,7 +16,7 @@ struct gate_state {
 	atomic_bool has_gpus;   /* the process has contexts on several GPUs */
 	_Atomic uint64_t free_until; /* a launch had waited LENDING_EPISODE_NS: all go until then; 0: none had */
 	atomic_uint waiting;    /* waiting threads */
-	atomic_int blocked;     /* threads in calls that wait for the GPU */
+	atomic_int blocked;     /* threads that launch, in calls that wait for the GPU */
 	atomic_uint entering;   /* launches that went, in calls that have not ended: perhaps not counted yet */
 	/* With work always in flight, the quota is spent then; 0: the quota is spent; UINT64_MAX: there is no quota. */
 	_Atomic uint64_t spent_at;

@@ -219,7 +219,8 @@ void keeper_end(void)
 {
 	atomic_store(&gate_state.is_open, false);
 	note_launches(false);
-	atomic_store(&gate_hears_host, false);
+	if (atomic_exchange(&gate_hears_host, false))
+		hook_want_more();
 	keeper.has_gate = keeper.has_server = keeper.had_notes = false;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
@@ -287,7 +288,7 @@ static void see_host(uint64_t now)
 
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		look.launched += keeper.work.gpus[i].demand.launched;
-		look.in_flight += keeper.work.gpus[i].demand.in_flight;
+		look.in_flight = max_u64(look.in_flight, keeper.work.gpus[i].demand.in_flight);
 	}
 	if (keeper.is_known && keeper.has_claims)
 		host_bound_look(&keeper.host, now, &look, rests());

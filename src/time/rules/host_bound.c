@@ -3,7 +3,7 @@
 #define BETWEEN_NS UINT64_C(400000)   /* two looks */
 #define LONG_NS UINT64_C(20000000)    /* after so long, a look does not tell how often the program launches */
 #define IN_ROW_NS UINT64_C(100000)    /* launches in a row are no further apart */
-#define FULL 512                      /* launches in flight: the queue soon makes the host wait; a ring holds 1024 */
+#define FULL 512                      /* kernels in flight: the queue soon makes the host wait; a ring holds 1024 */
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -67,6 +67,9 @@ void host_bound_look(struct host_bound *host, uint64_t now, const struct host_lo
 		host->looks = (struct host_looks){.all = 0};
 	else if (is_work && passed <= LONG_NS)
 		count(host, now, look);
+	/* Without work there is no answer. */
+	if (host->speed == HOST_MAY_BE_SLOW && rests && passed > LONG_NS)
+		host->until += passed;
 	if (host->speed == HOST_MAY_BE_SLOW && now >= host->until)
 		trust(host, now);
 	host->looked = now;

@@ -17,9 +17,9 @@
 
 /* What is seen at once. */
 struct host_look {
-	uint64_t launched;  /* the number of launches up to now */
-	uint64_t in_flight; /* launches that have not ended */
-	bool is_blocked;    /* a thread is in a call that waits for the GPU */
+	uint64_t launched;  /* the number of kernels up to now */
+	uint64_t in_flight; /* kernels, on the GPU with most */
+	bool is_blocked;    /* a thread that launches is in a call that waits for the GPU */
 };
 
 struct host_looks {
