@@ -102,8 +102,11 @@ def inference(table, rate_table):
 
 
 def untuned(table, rate_table):
-    """By load, mechanism and part: the 95th percentile from arrival by that alone, and what the training keeps in %."""
+    """By load, mechanism and part: the 95th percentile from arrival by that alone, or the median where answers are too
+    few; and what the training keeps in %."""
     found = []
+    counts = by([row for row in table.rows if row["from"] == "arrival"], "us", "mechanism", "part", "load").values()
+    percent = 95 if min(counted.n for counted in counts) >= stats.needed(95) else 50
     training = by_round(rate_table.select({"mechanism": "alone-rest"}), "rate")
     for load, mechanism, part in dict.fromkeys((row["load"], row["mechanism"], row["part"]) for row in rate_table.rows):
         own = {"load": f"{load:g}", "mechanism": mechanism, "part": part if isinstance(part, str) else f"{part:g}"}
@@ -112,7 +115,8 @@ def untuned(table, rate_table):
         rates = by_round(rate_table.select(own), "rate")
         if waits and alone and training and mechanism != "alone-rest":
             found.append({"panel": load, "mechanism": mechanism, "part": own["part"],
-                          "n": sum(map(len, waits.values())), "x": over(waits, alone, 95),
+                          "n": sum(map(len, waits.values())), "percent": percent,
+                          "x": over(waits, alone, percent),
                           "y": tuple(100 * end for end in over(rates, training, 50))})
     return found
 

@@ -201,8 +201,8 @@ class Texts(unittest.TestCase):
                                                 ("fixed", 50, 0.5, 5))])
         points = queries.Data(self.work.name).table("h200", "untuned_points").rows
         self.assertEqual([tuple(row.values()) for row in points],
-                         [(0.5, "fixed", "25", 2, (3, 3, 3), (80, 80, 80)),
-                          (0.5, "fixed", "50", 2, (2, 2, 2), (50, 50, 50))])
+                         [(0.5, "fixed", "25", 2, 50, (3, 3, 3), (80, 80, 80)),
+                          (0.5, "fixed", "50", 2, 50, (2, 2, 2), (50, 50, 50))])
         part = "h200 untuned load=0.5 from=begin mechanism"
         self.assertEqual(self.ask(f"{part}=fixed part=50|all: ratio50 to mechanism=alone-first"), "2.00")
         self.assertEqual(self.ask(f"{part}=fixed part=25|50: n"), "4")
