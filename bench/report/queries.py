@@ -2,8 +2,8 @@
 
     8.2<!--h200 resize work=eager metric=first: p50 us--> µs
 
-names a directory of bench/data, a table of it, what its rows have in some columns (with _ for a space), and what is asked
-about those:
+names a directory of bench/data, a table of it, what its rows have in some columns (with _ for a space, and
+| between several values), and what is asked about those:
 
     n                  how many samples
     rounds             how many rounds

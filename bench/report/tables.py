@@ -10,7 +10,6 @@ that has this table. A ~ behind a percentile, difference or ratio adds its inter
 round's own. QUESTION for COLUMN=VALUE… asks about those rows only, and VALUE names the column, or the words behind `as`. QUESTION
 of NAME asks another table about the same values of the columns. What so few samples cannot answer is a dash, and a row
 of dashes is left out. The last row says where the numbers are from: GPU, version, day, and n where no column has it.
-VALUE may be several with | between them.
 `rows VALUE as NAME; VALUE as NAME…` at the end leaves only these rows, of one column. With `least` or `most` before a
 QUESTION, the best answers are bold; the first QUESTION with one of them sorts the rows.
 """

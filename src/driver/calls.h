@@ -154,7 +154,7 @@ enum calls_kind {
 	CALLS_EVENT = 1 << 16,      /* the wait is for an event */
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
-	CALLS_BLOCKS = 1 << 19,     /* may wait for the GPU; an asynchronous copy does, of memory without a pin */
+	CALLS_BLOCKS = 1 << 19,     /* may wait for the GPU; an asynchronous copy does, to pageable memory */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */

@@ -17,7 +17,7 @@ load helpers
 # C without comments, scripts without lines of comments.
 without_comments() { # FILE, from standard input
 	case $1 in
-	*.[ch]) gcc -fpreprocessed -dD -E -P -x c - ;;
+	*.[chS]) gcc -fpreprocessed -dD -E -P -x c - ;;
 	*) sed '/^[[:space:]]*#[^!]/d' ;;
 	esac
 }

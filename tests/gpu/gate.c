@@ -503,8 +503,7 @@ static struct tpcset run_graph(CUgraphExec exec)
 /* The fills ahead may still be in flight, and then the graph runs in the own part: a single launch may be elsewhere. */
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
-	timed_until (gpu_ran_in(run_graph(exec), set))
-		timed_sleep_ms(1);
+	timed_wait_until(gpu_ran_in(run_graph(exec), set));
 }
 
 TIMED(graphs)
@@ -670,8 +669,7 @@ static struct tpcset where_pairs(void)
 /* Slowly, likewise. */
 static void assert_pairs_come_to_run_in(struct tpcset set)
 {
-	timed_until (gpu_ran_in(where_pairs(), set) && gpu_ran_in(gpu_where(&gpu, NULL), set))
-		timed_sleep_ms(1);
+	timed_wait_until(gpu_ran_in(where_pairs(), set) && gpu_ran_in(gpu_where(&gpu, NULL), set));
 }
 
 /* The masks for clusters of the last launches are kept, with lent TPCs and without. */
@@ -694,8 +692,7 @@ TIMED(clusters_borrow)
 	for (int i = 0; i < 10; i++)
 		assert_pairs_come_to_run_in(gpu_range(0, 11));
 	atomic_store(&shared->lent, gpu_range(8, 11).words[0]);
-	timed_until (gpu_ran_in(gpu_where(&gpu, NULL), some))
-		timed_sleep_ms(1);
+	timed_wait_until(gpu_ran_in(gpu_where(&gpu, NULL), some));
 	assert_true(gpu_ran_inside(where_pairs(), some));
 	assert_pairs_come_to_run_in(some);
 	assert_nothing_is_said();

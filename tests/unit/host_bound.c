@@ -46,10 +46,11 @@ static void look_at_pauses(unsigned int pauses)
 }
 
 /* Of 256 looks, the host waits in the first, with so many launches in the time of each look. */
-static void look_at_waits(unsigned int waits, uint64_t launches)
+static void assert_speed(unsigned int waits, uint64_t launches, enum host_speed speed)
 {
 	for (unsigned int i = 0; i < LOOKS; i++)
 		look_after(LOOK, launches, BUSY, i < waits, true);
+	assert_int_equal(host.speed, speed);
 }
 
 static void be_in_doubt(void)
@@ -70,21 +71,16 @@ TEST(the_gpu_waits_in_an_eighth_of_the_looks)
 TEST(waits_are_longer_than_launches_would_cost)
 {
 	be_in_doubt();
-	look_at_waits(10, 10);
-	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_at_waits(10, 10);
-	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_at_waits(11, 10);
-	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	assert_speed(10, 10, HOST_IS_SLOW);
+	assert_speed(10, 10, HOST_IS_SLOW);
+	assert_speed(11, 10, HOST_IS_NOT_SLOW);
 }
 
 TEST(more_launches_cost_more)
 {
 	be_in_doubt();
-	look_at_waits(20, 20);
-	assert_int_equal(host.speed, HOST_IS_SLOW);
-	look_at_waits(20, 19);
-	assert_int_equal(host.speed, HOST_IS_NOT_SLOW);
+	assert_speed(20, 20, HOST_IS_SLOW);
+	assert_speed(20, 19, HOST_IS_NOT_SLOW);
 }
 
 /* In a call that waits, as for a copy. */
@@ -115,7 +111,7 @@ TEST(the_queue_is_full)
 TEST(no_doubt_for_a_while)
 {
 	be_in_doubt();
-	look_at_waits(LOOKS, 10);
+	assert_speed(LOOKS, 10, HOST_IS_NOT_SLOW);
 	uint64_t trusted = now;
 
 	now += 19000000 * US;

@@ -124,6 +124,7 @@ FIXTURE(begin)
 {
 	now = NOW;
 	idle_since = launched = unended = 0;
+	own = (struct tpcset){{0}};
 	wants = launches_wait = has_claim = cannot_note = false;
 	is_mps_there = true;
 	gpus = 1;
@@ -258,18 +259,13 @@ TEST(too_long_for_a_quarter_of_a_second)
 }
 
 /* For a second. */
-static void launch_in_row_at(uint64_t from, uint64_t step, uint64_t launches, uint64_t least)
-{
-	for (uint64_t i = 0; i * step <= SECOND; i++) {
-		launched += launches;
-		unended = least + i % 4 / 2 * 3;
-		look_at(from + i * step);
-	}
-}
-
 static void launch_in_row(uint64_t from, uint64_t launches, uint64_t least)
 {
-	launch_in_row_at(from, MS, launches, least);
+	for (uint64_t i = 0; i * MS <= SECOND; i++) {
+		launched += launches;
+		unended = least + i % 4 / 2 * 3;
+		look_at(from + i * MS);
+	}
 }
 
 TEST(a_host_bound_borrower_rests)

@@ -25,7 +25,7 @@ struct host_look {
 struct host_looks {
 	uint16_t all;    /* with work */
 	uint16_t pauses; /* the GPU waited: nothing was in flight */
-	uint16_t waits;  /* the host waited, in a call for that, or since the queue was full */
+	uint16_t waits;  /* the host waited: in a call, or for room in the queue */
 	uint64_t launches, ns; /* in the time before each look */
 };
 
