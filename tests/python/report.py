@@ -195,8 +195,8 @@ class Texts(unittest.TestCase):
             f"{number},{mechanism},{part},0.5,{start},{us * times * number}"
             for number in (1, 2) for start, us in (("begin", 1), ("arrival", 10))
             for mechanism, part, times in (("alone-first", "all", 1), ("fixed", 25, 3), ("fixed", 50, 2))])
-        self.table("h200", "untuned_rate", ["round,mechanism,part,load,turn_s,rate"] + [
-            f"{number},{mechanism},{part},{load},5,{rate / number}" for number in (1, 2)
+        self.table("h200", "untuned_rate", ["round,mechanism,part,load,rate"] + [
+            f"{number},{mechanism},{part},{load},{rate / number}" for number in (1, 2)
             for mechanism, part, load, rate in (("alone-rest", "all", 0.2, 10), ("fixed", 25, 0.5, 8),
                                                 ("fixed", 50, 0.5, 5))])
         points = queries.Data(self.work.name).table("h200", "untuned_points").rows
