@@ -409,7 +409,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "voice_points": ("voice", "voice_rate", jobs.voice), "voice_most": ("voice", jobs.most),
            "inference_points": ("inference", "inference_rate", jobs.inference),
            "untuned_points": ("untuned", "untuned_rate", jobs.untuned), "plan_missed": ("plan", jobs.missed),
-           **{f"jobs_{name}": (*(f"{job}_state" for job in ("servers", "voice", "inference")), column(name))
+           **{f"jobs_{name}": (*(f"{job}_state" for job in ("servers", "voice")), column(name))
               for name in ("power", "clock", "temperature")}}
 
 
