@@ -28,8 +28,9 @@ cp -P "$BUILD"/lib/* "$work/lib"
 cp "$BUILD/tests/hardware/churn/libcuda.so.1" "$work/lib/"
 export PATH=$PATH:/usr/local/nvidia/bin CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/log
 export CUDA_DEVICE_ORDER=PCI_BUS_ID PYTHONWARNINGS=ignore
-unset CUDA_VISIBLE_DEVICES
-gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+# The GPUs of CUDA_VISIBLE_DEVICES, or all; a simulated one has no name.
+visible=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=uuid --format=csv,noheader 2>/dev/null | paste -sd,)}
+IFS=, read -ra gpus <<<"$visible"
 count=0 failed=0
 
 ok() { # WHAT COMMAND…
@@ -91,7 +92,7 @@ begin() { # CASE RUN DIRECTORY of nvtaskset: of both runs, one is in `changed`, 
 run() { # CASE GPU
 	local pids=() gpu=() began=$SECONDS library=$work
 	[ "$1" != nccl ] || gpu=(-G all)
-	[ "$1" = nccl ] || export CUDA_VISIBLE_DEVICES=$2
+	[ "$1" = nccl ] || [ -z "$visible" ] || export CUDA_VISIBLE_DEVICES=${gpus[$2]}
 	[ "$1" != kills ] || library=$BUILD
 	export CHURN_COUNT=$work/$1/count
 	begin "$1" changed "$library"
@@ -116,7 +117,7 @@ run_all() { # CASE…
 	for case; do
 		mkdir "$work/$case"
 		head -c 16 /dev/zero >"$work/$case/count"
-		run "$case" $((next++ % (gpus > 0 ? gpus : 1))) >"$work/$case/said" 2>&1 &
+		run "$case" $((next++ % (${#gpus[@]} > 0 ? ${#gpus[@]} : 1))) >"$work/$case/said" 2>&1 &
 		pids+=($!)
 	done
 	[ $# = 0 ] || wait "${pids[@]}"
@@ -163,7 +164,7 @@ for case in ${cases[@]}; do
 done
 run_all "${together[@]}"
 for case in "${apart[@]}"; do
-	if [ "$case" = nccl ] && [ "$gpus" -lt 2 ]; then
+	if [ "$case" = nccl ] && [ ${#gpus[@]} -lt 2 ]; then
 		ok "nccl # SKIP there are no two GPUs" true
 	else
 		run_all "$case"
