@@ -752,7 +752,7 @@ def resnet(table, save_as):
 
 SHORT = {
     "alone": ("alone", INK),
-    "none": ("turns", "#6b6b6b"),
+    "none": ("plain turns", "#6b6b6b"),
     "xsched": ("XSched", "#009e73"),
     "hami": ("HAMi-core", "#009e73"),
     "mps": ("MPS", "#0072b2"),
@@ -874,7 +874,7 @@ def inference_points(table, save_as):
 
 
 LINES = [
-    ("in turns", "#6b6b6b", "s", ["none"]),
+    ("plain turns", "#6b6b6b", "s", ["none"]),
     ("MPS, and with client priority", "#0072b2", "o", ["mps", "mps-priority"]),
     ("MPS, percentages", "#56b4e9", "^", ["mps-percent"]),
     ("nvtaskset, fixed parts", "#e69f00", "v", ["fixed"]),

@@ -40,7 +40,7 @@ COMPARED_WITH = {
 }
 
 NAMES = {
-    "none": "no partitions",
+    "none": "plain turns",
     "mps": "MPS",
     "mps-priority": "MPS, client priority",
     "mps-percent": "MPS, percentage",
