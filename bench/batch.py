@@ -3,7 +3,7 @@
 Work that always has more to do: the neighbour of bench/decode.py. A sample is the time from the end of a repetition to
 the end of the next (support/in_flight.py), in µs.
 
-  products   a product of 8192 × 8192 matrices, or of SIZE; with --streams, one in each stream at a time
+  products   a product of 8192 × 8192 matrices, or of SIZE; with --streams, one more in each of N streams
   training   an iteration of a transformer's training: forward, backward, AdamW, on random data
 
 It ends as decode.py does. A result that is wrong is a failure.
@@ -40,7 +40,7 @@ class Products:
             torch.cuda.current_stream().wait_stream(stream)
 
     def is_right(self):
-        return torch.equal(self.product, self.first)
+        return all(torch.equal(product, self.first) for product in (self.product, *self.products))
 
 
 class Training:
