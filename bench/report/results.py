@@ -356,7 +356,8 @@ def lent(table):
     found = []
     for row in table.rows:
         where = {column: row[column] for column in ("round", "mechanism", "pattern", "neighbour")}
-        if row["whose"] == "neighbour" and "/" in row["pattern"]:
+        is_compared = ("whole", "steady", row["neighbour"], "neighbour") in rates
+        if is_compared and row["whose"] == "neighbour" and "/" in row["pattern"]:
             busy = rates["fixed", row["pattern"], row["neighbour"], "decode"] / rates["fixed", "steady", row["neighbour"], "decode"]
             half = rates["fixed", "steady", row["neighbour"], "neighbour"]
             due = busy * half + (1 - busy) * rates["whole", "steady", row["neighbour"], "neighbour"]
