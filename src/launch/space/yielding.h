@@ -2,7 +2,7 @@
  * The second decider: claims of other programs, under MPS. A launch may use less than the partition, while a program of
  * a higher priority has a claim to some TPCs of the partition; or more, while idle programs lend TPCs. The gate
  * (time/gate/gate.h) says both: less for all launches, by yielding_set_part; and more for the launch of a single call,
- * in the call's frame (driver/calls.h).
+ * in the call's frame (driver/frame.h).
  *
  * For the program's own masks and green contexts, less is like a smaller partition. A mask in the partition with none
  * of the TPCs left is overruled meanwhile, and not counted. A launch whose blocks must run at once, and that fits into

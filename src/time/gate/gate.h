@@ -4,7 +4,7 @@
  *
  * Under MPS, no channel may be touched. So a launch is decided about from the moment when the launch is in the
  * pushbuffer (window.h). Launches of few programs wait at the entry of the call before (hold.h; facts.md, "Callbacks").
- * The answer for a call is in the frame of the call (driver/calls.h). No decision needs memory or a system call.
+ * The answer for a call is in the frame of the call (driver/frame.h). No decision needs memory or a system call.
  *
  * A graph is one launch, and is decided about at the call: with other TPCs, the nodes are uploaded anew. A captured
  * launch never waits. A launch of a foreign subscriber in a callback never waits either. A launch within a launch's
