@@ -1,6 +1,7 @@
 #include "gate.h"
 
 #include "base/clock.h"
+#include "base/extremes.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -258,6 +259,19 @@ static bool begin_is_known(const struct gate *gate, const struct frame *frame)
 	       (!gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) <= 1);
 }
 
+/* With nothing ahead, the GPU waits for the host. Further TPCs gain at most half of the length; and the host pays some
+ * 0.5 us for a wide launch. */
+#define SHORT_NS UINT64_C(16000) /* with the way to the GPU, some 5 us */
+
+/* While launches are wide, each launch looks for claims that came back. */
+static bool is_too_short(const struct gate *gate, const struct frame *frame)
+{
+	const struct length *length = length_of(frame);
+	uint64_t ns = max_u64(lengths_ns(length, LENGTH_PART), lengths_ns(length, LENGTH_MORE));
+
+	return ns != 0 && ns < SHORT_NS && gate->in_flight.wide == 0 && !frame->is_behind_unknown;
+}
+
 /* Nothing is known to run ahead of the launch. */
 static bool may_start(const struct gate *gate, const struct frame *frame)
 {
@@ -265,7 +279,7 @@ static bool may_start(const struct gate *gate, const struct frame *frame)
 	bool is_decided = frame->ticket != 0 || !gate->claims.has_part;
 
 	return gate->claims.count > 0 && !is_decided && frame->front.number == 0 && !frame->keeps_mask &&
-	       !cookie.stays && !cookie.may_wait && !gate->claims.own_is_unknown;
+	       !cookie.stays && !cookie.may_wait && !gate->claims.own_is_unknown && !is_too_short(gate, frame);
 }
 
 /* The launch cannot be changed later. */
