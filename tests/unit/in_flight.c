@@ -53,9 +53,9 @@ static const struct launch_end called = {.number = IN_FLIGHT_CALLED}, none = {.n
 
 TEST(with_the_whole_length)
 {
-	in_flight_add(&flying, true, MS, end_at(0, 1));
-	in_flight_add(&flying, false, 2 * MS, end_at(1, 1));
-	in_flight_add(&flying, false, 0, end_at(2, 1));
+	in_flight_add(&flying, 1, MS, end_at(0, 1));
+	in_flight_add(&flying, 0, 2 * MS, end_at(1, 1));
+	in_flight_add(&flying, 0, 0, end_at(2, 1));
 	assert_each(flying.wide, MS, flying.sum, 3 * MS, flying.unknown, 1);
 	cells[0][0] = 1;
 	sweep(false);
@@ -65,11 +65,39 @@ TEST(with_the_whole_length)
 	assert_nothing();
 }
 
+static const struct flying *forget(struct launch_end end)
+{
+	static uint64_t ticket;
+
+	return in_flight_forget(&flying, end, &ticket);
+}
+
+/* A launch that was called back: once, and no launch that is not wide, or has a different end; in any order. */
+TEST(forgotten)
+{
+	in_flight_add(&flying, 0, MS, end_at(0, 5));
+	in_flight_add(&flying, 6, 2 * MS, end_at(1, 5));
+	in_flight_add(&flying, 1, 4 * MS, end_at(1, 6));
+	in_flight_add(&flying, 1, 8 * MS, end_at(2, 5));
+	assert_null(forget(end_at(0, 5)));
+	assert_null(forget(end_at(3, 5)));
+	assert_non_null(forget(end_at(2, 5)));
+	const struct flying *was = forget(end_at(1, 5));
+
+	assert_non_null(was);
+	assert_each(was->open, 6, was->ns, 2 * MS, flying.wide, 4 * MS, flying.sum, 5 * MS);
+	assert_null(forget(end_at(1, 5)));
+	cells[1][0] = 6;
+	sweep(false);
+	assert_null(forget(end_at(1, 6)));
+	assert_each(flying.wide, 0, flying.sum, MS);
+}
+
 /* Old launches of further streams do not hide the ends of newer launches; but very many do, until some have ended. */
 TEST(out_of_order)
 {
 	for (unsigned int i = 0; i < SEEN + 3; i++)
-		in_flight_add(&flying, true, MS, end_at(i, 1));
+		in_flight_add(&flying, 1, MS, end_at(i, 1));
 	cells[1][0] = cells[SEEN + 1][0] = cells[SEEN + 2][0] = 1;
 	sweep(false);
 	assert_each(flying.wide, (SEEN + 2) * MS, flying.sum, (SEEN + 2) * MS);
@@ -85,19 +113,19 @@ TEST(out_of_order)
 TEST(full)
 {
 	for (unsigned int i = 0; i < IN_FLIGHT_MAX; i++)
-		assert_true(in_flight_add(&flying, true, 1, end_at(i, 1)) != 0);
-	assert_int_equal(in_flight_add(&flying, true, 1, end_at(0, 2)), 0);
+		assert_true(in_flight_add(&flying, 1, 1, end_at(i, 1)) != 0);
+	assert_int_equal(in_flight_add(&flying, 1, 1, end_at(0, 2)), 0);
 	assert_each(flying.sum, IN_FLIGHT_MAX, flying.wide, IN_FLIGHT_MAX);
 	cells[0][0] = 1;
 	sweep(false);
-	assert_true(in_flight_add(&flying, true, 1, end_at(0, 2)) != 0);
-	assert_int_equal(in_flight_add(&flying, true, 1, end_at(0, 3)), 0);
+	assert_true(in_flight_add(&flying, 1, 1, end_at(0, 2)) != 0);
+	assert_int_equal(in_flight_add(&flying, 1, 1, end_at(0, 3)), 0);
 }
 
 /* Nothing ends a launch whose call goes on. Then the launch has an end, or no end, or ends with all work. */
 TEST(ends_that_are_told_later)
 {
-	uint64_t one = in_flight_add(&flying, true, MS, called), two = in_flight_add(&flying, true, 2 * MS, called);
+	uint64_t one = in_flight_add(&flying, 1, MS, called), two = in_flight_add(&flying, 1, 2 * MS, called);
 
 	sweep(true);
 	assert_int_equal(flying.sum, 3 * MS);
@@ -115,8 +143,8 @@ TEST(ends_that_are_told_later)
 
 TEST(until_nothing_is_in_flight)
 {
-	in_flight_add(&flying, true, MS, until_idle);
-	in_flight_tell(&flying, in_flight_add(&flying, true, MS, called), until_idle);
+	in_flight_add(&flying, 1, MS, until_idle);
+	in_flight_tell(&flying, in_flight_add(&flying, 1, MS, called), until_idle);
 	assert_int_equal(atomic_load(&flying.until_idle), 2);
 	sweep(false);
 	assert_int_equal(flying.sum, 2 * MS);
@@ -283,7 +311,7 @@ TEST(an_end_that_is_lost)
 	ends((struct launch_end){ahead.at, ahead.number + 16}, NOW + 20 * MS);
 	ends(own, NOW + 30 * MS);
 	assert_each(look(NOW + 30 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);
-	ticket = in_flight_add(&flying, true, MS, called);
+	ticket = in_flight_add(&flying, 1, MS, called);
 	in_flight_learn(&flying, ticket, length, none, NOW);
 	in_flight_tell(&flying, ticket, none);
 	assert_each(look(NOW + 40 * MS), 0, lengths_ns(length, LENGTH_MORE), 0);

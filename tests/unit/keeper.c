@@ -193,7 +193,7 @@ TEST(a_watcher_learns_what_is_borrowed)
 	look_at(NOW);
 	watch(&segment, NOW);
 	struct in_flight *in_flight = &gates_of(&gpu)->in_flight;
-	uint64_t ticket = in_flight_add(in_flight, true, MS, flies);
+	uint64_t ticket = in_flight_add(in_flight, 1, MS, flies);
 
 	gates_of(&gpu)->open = 1;
 	assert_borrows(4, NOW + MS);
@@ -201,7 +201,7 @@ TEST(a_watcher_learns_what_is_borrowed)
 	assert_int_equal(read_noted(), 0);
 	in_flight_tell(in_flight, ticket, ended);
 	assert_borrows(0, NOW + 3 * MS);
-	ticket = in_flight_add(in_flight, true, MS, flies);
+	ticket = in_flight_add(in_flight, 1, MS, flies);
 	assert_borrows(4, NOW + 4 * MS);
 	keeper_end();
 	assert_each(read_noted(), 1, noted[0].tpcs, 0);

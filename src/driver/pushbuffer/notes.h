@@ -29,6 +29,7 @@ struct note {
 	uint32_t *mask; /* in the pushbuffer; NULL: not noted */
 	struct words written;
 	unsigned int words; /* of 32 bits, of the mask */
+	bool is_behind_foreign; /* foreign work is between the launch and the launch ahead */
 };
 
 /* The mask after a change. Only walk.c writes here. */

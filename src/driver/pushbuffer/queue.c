@@ -225,6 +225,7 @@ static inline void note_with_mask(struct queue *queue, struct launch *launch, co
 
 	note->mask = (uint32_t *)(void *)descriptor + queue->mask.first;
 	note->words = queue->mask.words;
+	note->is_behind_foreign = queue->foreign != atomic_load_explicit(&foreign, memory_order_relaxed);
 	write_mask(queue, turn, note);
 	*submission->sync = SYNC;
 	end_note(queue, turn, note, launch);

@@ -19,6 +19,7 @@ static bool read_note(const struct queue *queue, uint64_t turn, struct note *cop
 		copy->mask = note->mask;
 		copy->words = note->words;
 		copy->written = note->written;
+		copy->is_behind_foreign = note->is_behind_foreign;
 		atomic_thread_fence(memory_order_acquire);
 		is_whole = atomic_load_explicit(&note->turn, memory_order_relaxed) == turn;
 	}
@@ -151,12 +152,14 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 	const struct note *note = &waiting->note;
 	const struct changed *changed = &waiting->queue->changes[waiting->turn % LAUNCHES];
 
-	waiting->words = changed->turn == waiting->turn ? changed->written : note->written;
+	bool was_changed = changed->turn == waiting->turn;
+
+	waiting->words = was_changed ? changed->written : note->written;
 	const struct queued launch = {
 		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
 		.front_cookie = waiting->cookie_ahead, .front = waiting->ahead, .end = note->end,
 		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
-		.keeps_mask = !note->mask,
+		.keeps_mask = !note->mask, .was_changed = was_changed, .is_behind_foreign = note->is_behind_foreign,
 	};
 	struct qmd_mask disable = launch.disable;
 	enum queue_answer answer = walk->visit(walk->data, &launch, &disable);

@@ -254,3 +254,10 @@ struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)
 	more = tpcset_without(&more, &taken);
 	return tpcset_or(&more, &claims->part);
 }
+
+bool claims_give_more(const struct claims *claims, uint32_t open)
+{
+	struct tpcset tpcs = claims_tpcs(claims, open);
+
+	return open != 0 && !tpcset_is_subset(&tpcs, &claims->part);
+}

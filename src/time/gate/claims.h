@@ -67,5 +67,8 @@ void claims_look(struct claims *claims, struct claims_idle *idle);
 uint64_t claims_own_in_flight(const struct claims *claims);
 bool claims_own_are_idle(const struct claims *claims);
 
-/* The own part, and the TPCs of the idle claims `open`. */
+/* The own part, and the TPCs of the idle claims `open`, without TPCs that a further claim takes. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);
+
+/* Whether these TPCs are more than the own part. */
+bool claims_give_more(const struct claims *claims, uint32_t open);

@@ -56,7 +56,8 @@ struct gate {
 		unsigned int count; /* of the TPCs */
 		struct qmd_mask disable;
 	} part, wide;
-	uint64_t lent_ns[CLAIMS_MAX]; /* the time of launches in the TPCs of each claim, since our last look */
+	/* The time of launches in the TPCs of each claim, since our last look. Below 0 after a call back. */
+	int64_t lent_ns[CLAIMS_MAX];
 	unsigned int told[CLAIMS_MAX]; /* the number of borrowed TPCs of each claim, as a watcher knows */
 };
 

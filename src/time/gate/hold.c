@@ -88,7 +88,7 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 	arrival->open = window_allows(gate, &idle, arrival->ns);
 	if (arrival->open == 0 && in_flight == 0)
 		arrival->open = at_rest(&gate->claims, &idle);
-	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
+	return claims_give_more(&gate->claims, arrival->open) && window_tpcs(gate, arrival->open)->count > 0;
 }
 
 /* After an episode, launches go in turn. Sometimes two must be there at once for both to end. */

@@ -14,18 +14,18 @@ static struct flying *at(struct in_flight *in_flight, uint64_t ticket)
 	return &in_flight->list[ticket % IN_FLIGHT_MAX];
 }
 
-uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end)
+uint64_t in_flight_add(struct in_flight *in_flight, uint32_t open, uint64_t ns, struct launch_end end)
 {
 	if (!in_flight_has_room(in_flight))
 		return 0;
 	struct flying *launch = at(in_flight, ++in_flight->added);
 
 	launch->ns = ns;
-	launch->is_wide = is_wide;
+	launch->open = open;
 	launch->is_gone = false;
 	launch->length = NULL;
 	in_flight->sum += ns;
-	in_flight->wide += is_wide ? ns : 0;
+	in_flight->wide += open != 0 ? ns : 0;
 	in_flight->unknown += ns == 0;
 	atomic_store_explicit(&launch->number, IN_FLIGHT_CALLED, memory_order_relaxed);
 	if (end.number != IN_FLIGHT_CALLED)
@@ -61,7 +61,7 @@ void in_flight_learn(struct in_flight *in_flight, uint64_t ticket, struct length
 void in_flight_disturb(struct in_flight *in_flight)
 {
 	for (uint64_t ticket = in_flight->gone + 1; ticket <= in_flight->added; ticket++) {
-		if (at(in_flight, ticket)->is_wide)
+		if (at(in_flight, ticket)->open != 0)
 			at(in_flight, ticket)->length = NULL;
 	}
 }
@@ -121,8 +121,8 @@ static uint64_t learn(struct in_flight_clock *clock, const struct flying *launch
 	uint64_t ns = length_of(clock, launch, end);
 
 	if (ns > 0)
-		lengths_note(launch->length, launch->key, launch->is_wide ? LENGTH_MORE : LENGTH_PART, ns);
-	return launch->is_wide ? ns : 0;
+		lengths_note(launch->length, launch->key, launch->open != 0 ? LENGTH_MORE : LENGTH_PART, ns);
+	return launch->open != 0 ? ns : 0;
 }
 
 /* --- ends --------------------------------------------------------------------------------------------------------- */
@@ -134,6 +134,14 @@ static bool has_ended(struct launch_end end, bool is_idle)
 	if (end.number != 0 && end.number < IN_FLIGHT_UNTIL_IDLE)
 		ended = __atomic_load_n(end.at, __ATOMIC_ACQUIRE) >= end.number;
 	return ended;
+}
+
+static void remove_launch(struct in_flight *in_flight, struct flying *launch)
+{
+	launch->is_gone = true;
+	in_flight->sum -= launch->ns;
+	in_flight->wide -= launch->open != 0 ? launch->ns : 0;
+	in_flight->unknown -= launch->ns == 0;
 }
 
 /* Removes the launch if the launch has ended. */
@@ -149,10 +157,33 @@ static void look(struct in_flight *in_flight, struct flying *launch, bool is_idl
 		*longest = max_u64(*longest, learn(&in_flight->clock, launch, end));
 	if (number == IN_FLIGHT_UNTIL_IDLE)
 		atomic_fetch_sub(&in_flight->until_idle, 1);
-	launch->is_gone = true;
-	in_flight->sum -= launch->ns;
-	in_flight->wide -= launch->is_wide ? launch->ns : 0;
-	in_flight->unknown -= launch->ns == 0;
+	remove_launch(in_flight, launch);
+}
+
+static bool is_wide_with(struct flying *launch, struct launch_end end)
+{
+	return launch->open != 0 && !launch->is_gone && atomic_load(&launch->number) == end.number &&
+	       atomic_load(&launch->at) == (uintptr_t)end.at;
+}
+
+/* Launches of a stream are in the order of their tickets. */
+const struct flying *in_flight_forget(struct in_flight *in_flight, struct launch_end end, uint64_t *ticket)
+{
+	uint64_t first = in_flight->gone + 1, count = in_flight->added - in_flight->gone;
+	uint64_t behind = *ticket >= first && *ticket < in_flight->added ? *ticket + 1 - first : 0;
+	struct flying *found = NULL;
+
+	for (uint64_t i = 0; i < count && !found; i++) {
+		uint64_t next = first + (behind + i) % count;
+
+		if (is_wide_with(at(in_flight, next), end)) {
+			found = at(in_flight, next);
+			*ticket = next;
+		}
+	}
+	if (found)
+		remove_launch(in_flight, found);
+	return found;
 }
 
 uint64_t in_flight_sweep(struct in_flight *in_flight, bool is_idle)

@@ -29,7 +29,8 @@ struct in_flight {
 	struct flying {
 		_Atomic uint64_t at, number; /* struct launch_end, or a number below */
 		uint64_t ns;                 /* 0: not known */
-		bool is_wide, is_gone;
+		uint32_t open;               /* the claims whose TPCs the launch uses; 0: the launch is not wide */
+		bool is_gone;
 		struct length *length;   /* to be learnt; NULL: no length is */
 		uint64_t key;            /* of the length */
 		struct launch_end ahead; /* number 0: nothing was ahead */
@@ -46,8 +47,8 @@ static inline bool in_flight_has_room(const struct in_flight *in_flight)
 	return in_flight->added - in_flight->gone < IN_FLIGHT_MAX;
 }
 
-/* A launch. Returns a ticket, or 0 if there is no room. */
-uint64_t in_flight_add(struct in_flight *in_flight, bool is_wide, uint64_t ns, struct launch_end end);
+/* A launch, wide in the TPCs of the claims `open`; 0: not wide. Returns a ticket, or 0 if there is no room. */
+uint64_t in_flight_add(struct in_flight *in_flight, uint32_t open, uint64_t ns, struct launch_end end);
 
 /* The length will be learnt, unless the ticket is 0. Before the end is told. */
 void in_flight_learn(struct in_flight *in_flight, uint64_t ticket, struct length *length, struct launch_end ahead,
@@ -59,6 +60,10 @@ void in_flight_tell(struct in_flight *in_flight, uint64_t ticket, struct launch_
 /* Removes launches that have ended. `is_idle`: nothing of the process was in flight just now. Returns the longest
  * learnt length of a wide launch. */
 uint64_t in_flight_sweep(struct in_flight *in_flight, bool is_idle);
+
+/* The launch with this end was wide, and is not wide any more; the GPU fetched the launch neither then nor since. NULL
+ * if there is no such launch. The search begins behind `ticket`, and leaves the launch's ticket there. */
+const struct flying *in_flight_forget(struct in_flight *in_flight, struct launch_end end, uint64_t *ticket);
 
 /* Wide launches were disturbed: their lengths are not learnt. */
 void in_flight_disturb(struct in_flight *in_flight);

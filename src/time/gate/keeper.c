@@ -99,7 +99,7 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
-		uint64_t tpc_us = tpcset_count(&lent) * (gate->lent_ns[i] / 1000);
+		uint64_t us = (uint64_t)max_i64(0, gate->lent_ns[i]) / 1000, tpc_us = tpcset_count(&lent) * us;
 		uint64_t lender = gate->claims.list[i].lender;
 		bool is_used = gate->in_flight.wide > 0 && (gate->open >> i & 1);
 		unsigned int at = 0, tpcs = is_watched && is_used ? tpcset_count(&lent) : 0;
@@ -111,7 +111,7 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 		if (is_used)
 			borrowed->tpcs = tpcset_or(&borrowed->tpcs, &lent);
 		borrowed->tpc_us += tpc_us;
-		gate->lent_ns[i] %= 1000; /* counts next time */
+		gate->lent_ns[i] -= (int64_t)us * 1000; /* the rest counts next time */
 		if (tpcs != gate->told[i])
 			window_tell(gate, i,
 			            (struct segment_event){SEGMENT_BORROWS, tpcs, .begin_ns = process_clock_ns()});
@@ -149,11 +149,13 @@ static bool see_gpu(const struct gpu *gpu)
 	bool stays = claims_are_equal(&made, &gate->claims);
 
 	keeper.has_all = keeper.has_all && made.has_part && !made.is_narrow;
+	if (!stays)
+		window_begin_anew(gate);
 	see_borrowed(gate, stays);
 	if (!tpcset_equal(&made.all_own, &gate->claims.all_own))
 		keeper.host = (struct host_bound){.looked = 0};
 	if (!stays) {
-		window_begin_anew(gate);
+		memset(gate->lent_ns, 0, sizeof gate->lent_ns);
 		gate->claims = made;
 		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
 		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |

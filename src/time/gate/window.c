@@ -68,6 +68,12 @@ static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
 	return gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, now_of(idle));
 }
 
+/* A single claim always does. */
+static bool gives_more(const struct gate *gate, uint32_t open)
+{
+	return open != 0 && (gate->claims.count == 1 || claims_give_more(&gate->claims, open));
+}
+
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
 	unsigned int part = is_halved(gate, idle) ? 2 : 1;
@@ -80,7 +86,7 @@ uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, 
 
 		allowed |= (uint32_t)fits << i;
 	}
-	return allowed;
+	return gives_more(gate, allowed) ? allowed : 0;
 }
 
 const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
@@ -122,17 +128,22 @@ bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns)
 
 uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end)
 {
-	return in_flight_add(&gate->in_flight, false, lengths_ns(length, LENGTH_PART), end);
+	return in_flight_add(&gate->in_flight, 0, lengths_ns(length, LENGTH_PART), end);
+}
+
+static void count_lent(struct gate *gate, uint32_t open, int64_t ns)
+{
+	for (unsigned int i = 0; open >> i != 0; i++)
+		gate->lent_ns[i] += open >> i & 1 ? ns : 0;
 }
 
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end)
 {
-	uint64_t ticket = in_flight_add(&gate->in_flight, true, ns, end);
+	uint64_t ticket = in_flight_add(&gate->in_flight, open, ns, end);
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
-		for (unsigned int i = 0; open >> i != 0; i++)
-			gate->lent_ns[i] += open >> i & 1 ? ns : 0;
+		count_lent(gate, open, (int64_t)ns);
 	}
 	return ticket;
 }
@@ -207,9 +218,10 @@ struct move {
 	struct gate *gate;
 	struct claims_idle idle;
 	struct launch_end newest;
-	bool waits;           /* launches wait that may still be changed */
-	bool is_full;         /* there is no room for one of these */
-	uint64_t recalled_ns; /* the time of launches that were called back */
+	bool waits;               /* launches wait that may still be changed */
+	bool is_full;             /* there is no room for one of these */
+	unsigned int called_back; /* launches that count in the window still */
+	uint64_t ticket;          /* of the last such launch */
 };
 
 /* Whether the GPU has not fetched the launch. */
@@ -314,22 +326,44 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 	    can_be_changed(move, launch)) {
 		*disable = launch->noted;
 		tell_tpcs(move->gate, launch->end, 0);
-		move->recalled_ns +=
-		        window_length(move->gate, length_of(launch), move->gate->open);
 		answer = QUEUE_CHANGE;
 	}
 	return answer;
 }
 
-uint64_t window_begin_anew(struct gate *gate)
+/* The GPU had not fetched the launch when the narrow mask was written, if the GPU has not by now. One launch more than
+ * the GPU has fetched: the end of a launch is seen a little after the next fetch. */
+static bool is_surely_narrow(const struct queued *launch)
+{
+	return launch->was_changed && !is_wide(launch) && launch->ahead > QUEUE_FETCHED && !launch->is_behind_foreign;
+}
+
+static enum queue_answer forget(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct move *move = data;
+	const struct flying *was = NULL;
+
+	(void)disable;
+	if (move->called_back > 0 && is_surely_narrow(launch))
+		was = in_flight_forget(&move->gate->in_flight, launch->end, &move->ticket);
+	if (was) {
+		count_lent(move->gate, was->open, -(int64_t)was->ns);
+		move->called_back--;
+	}
+	return move->called_back > 0 ? QUEUE_LEAVE : QUEUE_STOP;
+}
+
+void window_begin_anew(struct gate *gate)
 {
 	struct move move = {.gate = gate};
 
-	queue_walk(true, make_narrow, &move);
+	move.called_back = queue_walk(true, make_narrow, &move);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (move.called_back > 0)
+		queue_walk(true, forget, &move);
 	in_flight_disturb(&gate->in_flight);
 	gate->open = 0;
 	gate->part.is_known = gate->wide.is_known = false;
-	return move.recalled_ns;
 }
 
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event)
@@ -342,9 +376,9 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 /* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
-	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide, recalled_ns = window_begin_anew(gate);
+	window_begin_anew(gate);
+	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide;
 
-	left_ns -= min_u64(left_ns, recalled_ns);
 	lending_kept_waiting(&gate->debt, now, left_ns);
 	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
 		if (back >> i & 1)

@@ -25,7 +25,8 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 /* The length of a launch in the own part will be learnt. Returns a ticket, as window_add. */
 uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end);
 
-/* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length. */
+/* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length, or if all claims
+ * together give no TPC: a further claim may take the same TPCs. */
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
 
 /* The time of a launch with the TPCs of the claims `open`; 0: not known. */
@@ -64,8 +65,8 @@ union window_cookie {
 /* Tells a watcher an event of the GPU and the claim. */
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
-/* The claims are about to change: waiting launches leave the TPCs of all claims. Returns the time of these launches. */
-uint64_t window_begin_anew(struct gate *gate);
+/* The claims are about to change: waiting launches leave the TPCs of all claims, and are in the window no more. */
+void window_begin_anew(struct gate *gate);
 
 /* Sweeps, and decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not
  * been told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */

@@ -4,7 +4,8 @@
  *   claim    A program has a claim on the TPCs of its SET. Of two claims to a TPC the one of higher priority is higher;
  *            a lender's is always higher than a borrower's. A claim wants from the announcement of a launch to the end.
  *   wide     While a higher claim is idle, launches of a second program may use the TPCs: these launches are wide. A
- *            launch is wide from the write of the mask to the end of the launch, also after it was made narrow again.
+ *            launch is wide from the write of the mask to the end of the launch, or until a narrow mask is written
+ *            before the GPU fetches the launch.
  *   window   The unended wide launches of a borrower last W/n at most: W is half of the claim's idle time beyond
  *            0.25 ms, and LIMIT at most; n borrowers had work of late. So a returning claim waits no longer, and a
  *            program between two short kernels lends nothing: half of each gap would add up.
