@@ -3,13 +3,13 @@
 #define BETWEEN_NS UINT64_C(400000)   /* two looks */
 #define LONG_NS UINT64_C(20000000)    /* after so long, a look does not tell how often the program launches */
 #define IN_ROW_NS UINT64_C(100000)    /* launches in a row are no further apart */
-#define FULL 512                      /* kernels in flight: the queue soon makes the host wait; a ring holds 1024 */
+#define FULL 768                      /* kernels in flight: the queue makes the host wait; a ring holds 1024 */
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
 #define LOOKS 256
 #define GPU_WAITS 8                       /* in this part of the looks: doubt */
-#define COST_NS 2000                      /* of a launch; twice, since with twice the TPCs half of a wait stays */
+#define COST_NS 5000                      /* of a launch; twice, since with twice the TPCs half of a wait stays */
 #define NO_DOUBT_NS UINT64_C(20000000000) /* once the host was not slow */
 #define DOUBT_NS UINT64_C(2000000000)     /* with too few looks until then, the host is not slow */
 
