@@ -4,6 +4,7 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
+#include "launch/account/bells.h"
 #include "launch/account/violation.h"
 #include "launch/graphs/counts.h"
 #include "launch/queued.h"
@@ -60,6 +61,7 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 		.mask = mask_of(launch, decision),
 		.is_yielding = decision->is_yielding,
 		.has_own_mask = decision->has_own_mask,
+		.rings = bells_are_there(),
 		.tpcs = tpcs_of(launch, decision),
 		.has_more = launch->frame.has_more,
 		.more = launch->frame.more,
@@ -128,6 +130,20 @@ static __attribute__((noinline)) void stamp(struct launch *launch, unsigned int 
 	queued_launch(launch, timestamps_of_launch(launch, tpcs, &launch->frame.recent.is_stamped));
 }
 
+/* What few launches do at last. */
+static __attribute__((noinline)) void do_more(struct launch *launch, unsigned int tpcs)
+{
+	if (launch->frame.recent.rings)
+		bells_ring();
+	if (launch->frame.recent.is_stamped)
+		stamp(launch, tpcs);
+}
+
+static inline bool has_more_to_do(const struct recent *recent)
+{
+	return recent->is_stamped | recent->rings;
+}
+
 static void carry_out_launch(struct launch *launch, struct decision *decision)
 {
 	struct qmd_mask mask = mask_of(launch, decision);
@@ -140,6 +156,8 @@ static void carry_out_launch(struct launch *launch, struct decision *decision)
 	remember_fitted(launch, decision, &mask, &saved);
 	stamp(launch, tpcs_of(launch, decision));
 	account_launch_anew(launch->releases, change.disable);
+	if (launch->frame.recent.rings)
+		bells_ring();
 	if (change.counting && outcomes.counting != QMD_RELEASES)
 		account_uncounted_launch(launch->releases, outcomes.counting);
 }
@@ -155,7 +173,7 @@ static inline void count_and_release(const struct launch *launch, bool is_restri
 }
 
 /* A launch with clusters gets the mask of the last such launch, if clusters and mask of the driver are the same. */
-static bool fit_as_before(struct launch *launch, bool is_stamped)
+static bool fit_as_before(struct launch *launch)
 {
 	const struct qmd_family *family = launch->gpu->family;
 	struct qmd_mask own = qmd_own_mask(family, launch->qmd);
@@ -168,8 +186,8 @@ static bool fit_as_before(struct launch *launch, bool is_stamped)
 
 		qmd_write(family, launch->qmd, &change, NULL);
 		count_and_release(launch, true);
-		if (is_stamped)
-			stamp(launch, fitted->tpcs);
+		if (has_more_to_do(&launch->frame.recent))
+			do_more(launch, fitted->tpcs);
 		if (fitted->notes != 0)
 			account_reasons(fitted->notes);
 	}
@@ -276,9 +294,9 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		count_and_release(launch, true);
-		if (launch->frame.recent.is_stamped)
-			stamp(launch, launch->frame.recent.tpcs);
-	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch, launch->frame.recent.is_stamped)) {
+		if (has_more_to_do(&launch->frame.recent))
+			do_more(launch, launch->frame.recent.tpcs);
+	} else if (outcome != QMD_MUST_FIT || !fit_as_before(launch)) {
 		decide_launch(launch);
 	}
 }
@@ -292,8 +310,8 @@ static inline void disable_as_before(struct launch *launch)
 		launch_slow_path(launch, outcome);
 	} else {
 		account_launch(launch->releases, true);
-		if (__builtin_expect(recent->is_stamped, 0))
-			stamp(launch, launch->frame.recent.tpcs);
+		if (__builtin_expect(has_more_to_do(recent), 0))
+			do_more(launch, launch->frame.recent.tpcs);
 	}
 }
 
@@ -301,8 +319,8 @@ static inline void disable_as_before(struct launch *launch)
 static __attribute__((noinline)) void count_as_before(struct launch *launch)
 {
 	count_and_release(launch, false);
-	if (launch->frame.recent.is_stamped)
-		stamp(launch, launch->frame.recent.tpcs);
+	if (has_more_to_do(&launch->frame.recent))
+		do_more(launch, launch->frame.recent.tpcs);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)

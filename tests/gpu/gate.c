@@ -12,6 +12,7 @@
 #include "../cases.h"
 #include "../peer.h"
 #include "base/clock.h"
+#include "base/futex.h"
 #include "gpu/qmd.h"
 #include "libsmctrl.h"
 #include "state/board/board.h"
@@ -39,6 +40,7 @@ static struct {
 	atomic_uint works;       /* the real one: */
 	atomic_bool is_in_long;
 	atomic_bool rests;       /* another one is there */
+	atomic_uint woken;       /* so often its thread was woken */
 	struct pci_address pci;
 } *shared;
 
@@ -116,6 +118,24 @@ static void be_another_higher_at_rest(void)
 static void be_another_borrower_at_rest(void)
 {
 	rest(SEGMENT_PRIORITY_USUAL, true);
+}
+
+/* One whose launches become wide again and again, and whose thread sleeps. */
+static _Noreturn void be_another_borrower_that_sleeps(void)
+{
+	struct peer_process peer;
+
+	peer_begin(&peer, shared->pci);
+	peer.claim.is_client = peer.claim.is_borrower = true;
+	peer.claim.tpcs = (struct tpcset){{NOT_USED}};
+	peer_claim(&peer);
+	for (;;) {
+		_Atomic uint32_t *rings = segment_rings(&peer.segment);
+
+		segment_count_opening(&peer.segment);
+		futex_wait_until(rings, atomic_load(rings), UINT64_MAX / 2);
+		atomic_fetch_add(&shared->woken, 1);
+	}
 }
 
 static int set_up(void **state)
@@ -1451,6 +1471,28 @@ static struct tpcset launch_graph(void)
 		exec = graph_instantiate(graph_make());
 	graph_replay(exec);
 	return graph_ran(0);
+}
+
+/* A lender's launches, of kernels and of graphs, wake the borrower's thread. */
+static void assert_wakes(struct tpcset (*launch)(void))
+{
+	unsigned int woken = atomic_load(&shared->woken);
+
+	timed_until (atomic_load(&shared->woken) >= woken + 3)
+		launch();
+}
+
+TIMED(launches_wake_borrowers)
+{
+	struct child another;
+
+	open_client(open_for_graphs);
+	timed_give_to_client(&(struct segment_revision){.lending.lend_us = LIMIT_US});
+	another = child_start(be_another_borrower_that_sleeps);
+	assert_wakes(launch_plainly);
+	assert_wakes(launch_graph);
+	kill(another.pid, SIGKILL);
+	child_wait(&another);
 }
 
 static struct tpcset launch_cooperatively(void)

@@ -4,16 +4,19 @@
  *
  * link: -Wl,--wrap=process_clock_ns,--wrap=work_look,--wrap=peers_look,--wrap=mps_is_in_reach,--wrap=gpus_at
  * link: -Wl,--wrap=claims_see,--wrap=window_move,--wrap=queued_want,--wrap=hook_want_more,--wrap=peers_have_room
+ * link: -Wl,--wrap=peers_next
  */
 #include "../cases.h"
 #include "noted.h"
 
 #include "driver/gpus.h"
+#include "launch/account/bells.h"
 #include "launch/queued.h"
 #include "mps/reach.h"
 #include "launch/space/epoch.h"
 #include "state/segment/owner.h"
 #include "time/demand/given.h"
+#include "time/demand/peers.h"
 #include "time/demand/work.h"
 #include "time/gate/gate.h"
 #include "time/gate/gates.h"
@@ -31,6 +34,8 @@ static struct topology topology = {.tpc_count = 12};
 static struct gpu gpu = {.topology = &topology};
 static uint64_t now, idle_since;
 static bool wants, launches_wait, has_claim, is_mps_there, are_noted;
+static struct peer peer;
+static bool has_peer;
 static bool was_open; /* at the last change of `are_noted` */
 static uint64_t launched, unended;
 static struct tpcset own;
@@ -60,6 +65,11 @@ WRAP(struct rivals, peers_look, uint64_t at, const struct work *work, const stru
 	return rivals_none;
 }
 
+WRAP(const struct peer *, peers_next, struct pci_address pci, unsigned int *at)
+{
+	return has_peer && (*at)++ == 0 ? &peer : NULL;
+}
+
 WRAP(bool, peers_have_room, void)
 {
 	return true;
@@ -86,10 +96,10 @@ WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct
 	                               .gives = {{LENT}}};
 }
 
-WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
+WRAP(uint64_t, window_move, struct gate *gate, struct launch_end newest)
 {
 	window_sweep(gate);
-	return launches_wait;
+	return launches_wait ? 250 * US : UINT64_MAX;
 }
 
 WRAP(bool, queued_want, bool wanted, struct error *error)
@@ -125,7 +135,7 @@ FIXTURE(begin)
 	now = NOW;
 	idle_since = launched = unended = 0;
 	own = (struct tpcset){{0}};
-	wants = launches_wait = has_claim = cannot_note = false;
+	wants = launches_wait = has_claim = cannot_note = has_peer = false;
 	is_mps_there = true;
 	gpus = 1;
 	keeper_after_fork();
@@ -347,7 +357,7 @@ TEST(a_thread_of_the_program_waits)
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HOST_BOUND);
 	gate_call_begins(&call);
 	gate_call_begins(&call); /* the first was left by a jump */
-	launch_in_row(NOW + 4 * SECOND, 100, 0);
+	launch_in_row(NOW + 4 * SECOND, 90, 0);
 	assert_int_equal(keeper_state(), SEGMENT_TIME_HELD);
 	assert_false(gate_wants_call(CALL_EVENT_SYNCHRONIZE)); /* but for the end of the call */
 	gate_call_ended(&call);
@@ -437,6 +447,44 @@ TEST(a_quota_holds_again_when_mps_is_back)
 	is_mps_there = true;
 	launch_in_row(NOW + 2 * SECOND, 100, 0);
 	assert_true(atomic_load(&gate_state.is_open));
+}
+
+static void assert_has_bell(struct segment_revision revision, bool has)
+{
+	give(revision);
+	look_at(now + 5 * MS);
+	assert_int_equal(bells_are_there(), has);
+}
+
+static struct segment_revision with_priority(unsigned int priority)
+{
+	return (struct segment_revision){.rank = {.priority = segment_rank_of_priority(priority)}};
+}
+
+/* Launches wake borrowers of a lender, and programs of a lower priority. */
+TEST(bells)
+{
+	const struct segment_revision lends = {.lending.lend_us = 2000},
+	                              borrows = {.lending.borrows = SEGMENT_BORROW_SET};
+
+	wants = has_peer = true;
+	peer = (struct peer){.view.segment = segment.memory, .is.claim = {.is_client = true, .priority = 50}};
+	assert_has_bell(lends, false);
+	assert_has_bell(with_priority(51), true);
+	assert_has_bell(with_priority(50), false);
+	peer.is.claim.is_borrower = true;
+	assert_has_bell(lends, true);
+	assert_has_bell(borrows, false);
+	assert_has_bell(lends, true);
+	peer.view.segment = NULL;
+	assert_has_bell(lends, false);
+	peer.view.segment = segment.memory;
+	assert_has_bell(lends, true);
+	keeper_end();
+	assert_false(bells_are_there());
+	assert_has_bell(lends, true);
+	keeper_after_fork();
+	assert_false(bells_are_there());
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

@@ -10,12 +10,10 @@
 /* --- claim -------------------------------------------------------------------------------------------------------- */
 
 static struct lending_claim claim;
-static struct lending_debt debt;
 
 FIXTURE(begin)
 {
 	claim = (struct lending_claim){.since = 0};
-	debt = (struct lending_debt){.began = 0};
 }
 
 static uint64_t look(uint64_t launches, bool wants, uint64_t at)
@@ -59,12 +57,13 @@ TEST(window)
 {
 	/* The gaps between short kernels lend nothing. */
 	assert_each(lending_window_ns(0, 2 * MS, 1), 0, lending_window_ns(MS / 4, 2 * MS, 1), 0);
-	assert_each(lending_window_ns(MS / 4 + 2, 2 * MS, 1), 1, lending_window_ns(MS, 2 * MS, 1), MS * 3 / 8);
-	assert_int_equal(lending_window_ns(lending_rest_ns(2 * MS), 2 * MS, 1), 2 * MS);
+	assert_each(lending_window_ns(MS / 4 + 1, 2 * MS, 1), 1, lending_window_ns(MS, 2 * MS, 1), MS * 3 / 4);
+	assert_each(lending_window_ns(lending_rest_ns(2 * MS), 2 * MS, 1), 2 * MS,
+	            lending_window_ns(lending_rest_ns(2 * MS) - 1, 2 * MS, 1), 2 * MS - 1);
 	assert_int_equal(lending_window_ns(900 * MS, 2 * MS, 1), 2 * MS);
 	assert_each(lending_first_ns(MS), MS / 8, lending_first_ns(900 * MS), MS / 4);
 	/* All borrowers together have no more than one. */
-	assert_each(lending_window_ns(MS, 2 * MS, 2), MS * 3 / 16, lending_window_ns(900 * MS, 2 * MS, 4), MS / 2);
+	assert_each(lending_window_ns(MS, 2 * MS, 2), MS * 3 / 8, lending_window_ns(900 * MS, 2 * MS, 4), MS / 2);
 }
 
 /* With a quarter on top. */
@@ -72,39 +71,6 @@ TEST(a_guess)
 {
 	assert_each(lending_guess_ns(8 * MS, 4, 8), 5 * MS, lending_guess_ns(8 * MS, 4, 4), 10 * MS);
 	assert_each(lending_guess_ns(8 * MS, 0, 4), 0, lending_guess_ns(8 * MS, 4, 0), 0);
-}
-
-/* --- debt --------------------------------------------------------------------------------------------------------- */
-
-#define DEBT_NS (10000 * MS) /* claims may wait for a fiftieth of this time */
-#define MOST (200 * MS)
-
-TEST(a_debt_halves_the_window)
-{
-	lending_kept_waiting(&debt, NOW, MOST);
-	assert_false(lending_is_halved(&debt, NOW));
-	lending_kept_waiting(&debt, NOW + MS, 1);
-	assert_true(lending_is_halved(&debt, NOW + MS));
-	assert_true(lending_is_halved(&debt, NOW + MS + DEBT_NS - 1));
-	assert_false(lending_is_halved(&debt, NOW + MS + DEBT_NS));
-	/* What halved it is paid. */
-	lending_kept_waiting(&debt, NOW + MS + DEBT_NS, MOST);
-	assert_false(lending_is_halved(&debt, NOW + MS + DEBT_NS));
-}
-
-TEST(an_old_debt_is_forgotten)
-{
-	lending_kept_waiting(&debt, NOW, MOST);
-	lending_kept_waiting(&debt, NOW + DEBT_NS + 1, MOST);
-	assert_false(lending_is_halved(&debt, NOW + DEBT_NS + 1));
-}
-
-/* A window that is halved stays so, whatever is added meanwhile. */
-TEST(halved_for_the_whole_time)
-{
-	lending_kept_waiting(&debt, NOW, MOST + 1);
-	lending_kept_waiting(&debt, NOW + DEBT_NS - 1, MOST);
-	assert_true(lending_is_halved(&debt, NOW + DEBT_NS - 1));
 }
 
 RUN_TESTS(begin, NULL)

@@ -15,6 +15,7 @@
 #include "base/extremes.h"
 #include "driver/pushbuffer/queue.h"
 #include "launch/space/epoch.h"
+#include "state/segment/layout.h"
 #include "state/segment/owner.h"
 #include "time/gate/gate.h"
 #include "time/gate/gates.h"
@@ -342,7 +343,7 @@ static void run_program(unsigned int stream)
 }
 
 /* As in keeper.c. */
-static bool run_keeper(void)
+static uint64_t run_keeper(void)
 {
 	window_sweep(&gate);
 	return window_move(&gate, (struct launch_end){.number = 0});
@@ -379,7 +380,7 @@ static uint64_t window_of(const struct lender *lender)
 {
 	uint64_t idle = lender->works ? 0 : now - lender->since;
 
-	return min_u64(idle / 2, LIMIT) / scenario.borrowers;
+	return min_u64(idle, LIMIT) / scenario.borrowers;
 }
 
 /* No launch becomes wide beyond the window. */
@@ -851,21 +852,6 @@ TEST(what_is_not_found_is_not_lent)
 	assert_true(gate.lent_ns[0] > 0 && gate.lent_ns[1] > 0);
 }
 
-/* After a debt, also while all claims are at rest and the gate does not read the clock. */
-TEST(halved_for_a_while)
-{
-	struct claims_idle idle;
-
-	begin(deep);
-	gate.claims.idle[0] = (struct lending_claim){counts_place_launches(lenders[0].place), LENDING_FOR_LONG};
-	claims_look(&gate.claims, &idle);
-	assert_each(idle.now, 0, window_allows(&gate, &idle, LIMIT), 1, window_allows(&gate, &idle, LIMIT + 1), 0);
-	gate.debt.halved_until = now + 10 * MS;
-	assert_each(window_allows(&gate, &idle, LIMIT / 2), 1, window_allows(&gate, &idle, LIMIT / 2 + 1), 0);
-	now += 10 * MS;
-	assert_int_equal(window_allows(&gate, &idle, LIMIT), 1);
-}
-
 /* Of a length beyond each window, the gate doubts a part at each refusal. A launch that took longer than in the own
  * part was disturbed. */
 TEST(doubts)
@@ -904,6 +890,56 @@ TEST(far_behind)
 	queue_walk(false, count_visit, &left);
 	assert_int_equal(left, 30 - 13);
 	drain();
+}
+
+/* The next launch of a lender wakes our thread. */
+TEST(launches_become_wide_anew)
+{
+	begin_deep();
+	uint64_t openings = atomic_load(&segment.memory->openings);
+
+	run_keeper();
+	assert_int_equal(atomic_load(&segment.memory->openings), openings);
+	for (unsigned int i = 1; i <= 3; i++) {
+		window_begin_anew(&gate);
+		assert_int_equal(atomic_load(&segment.memory->openings), openings + i - 1);
+		run_keeper();
+		assert_int_equal(atomic_load(&segment.memory->openings), openings + i);
+	}
+	drain();
+}
+
+/* With launches that may be changed. */
+static uint64_t move_anew(void)
+{
+	window_begin_anew(&gate);
+	return run_keeper();
+}
+
+TEST(next_move)
+{
+	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
+
+	begin(two);
+	run(KNOWN);
+	assert_int_equal(move_anew(), LIMIT / 4);
+	gate.claims.list[0].limit_ns = gate.claims.list[1].limit_ns = 2 * LIMIT;
+	assert_int_equal(move_anew(), 500 * US);
+	gate.claims.list[0].limit_ns = gate.claims.list[1].limit_ns = LIMIT / 2;
+	assert_int_equal(move_anew(), LIMIT / 8);
+	gate.claims.list[0].limit_ns = gate.claims.list[1].limit_ns = 200 * US;
+	assert_int_equal(move_anew(), 125 * US);
+	work(&lenders[0], true);
+	assert_int_equal(move_anew(), 250 * US);
+	work(&lenders[0], false);
+	assert_int_equal(move_anew(), 250 * US); /* the claim is seen idle for the first time */
+	now += 10 * US;
+	assert_int_equal(move_anew(), 125 * US);
+	work(&lenders[1], true);
+	assert_int_equal(move_anew(), 125 * US);
+	work(&lenders[1], false);
+	drain();
+	assert_int_equal(run_keeper(), UINT64_MAX);
 }
 
 /* Some launches tell a known length again. */

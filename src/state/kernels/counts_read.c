@@ -336,6 +336,17 @@ bool counts_view_has_gap(const struct counts_view *view)
 	return load(&view->segment->gaps) != 0;
 }
 
+const _Atomic uint64_t *counts_view_openings(const struct counts_view *view)
+{
+	return &view->segment->openings;
+}
+
+/* For a wake; the memory cannot be written. */
+_Atomic uint32_t *counts_view_rings(const struct counts_view *view)
+{
+	return (_Atomic uint32_t *)&view->segment->rings;
+}
+
 /* --- reading once ------------------------------------------------------------------------------------------------- */
 
 /* After an exec, until the library is at work again, the segment names the areas of the former execution. */

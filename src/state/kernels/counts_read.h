@@ -89,3 +89,7 @@ unsigned int counts_view_places(const struct counts_view *view, struct pci_addre
 /* A number that changes with new places and with gaps of all GPUs; whether there is a gap of all GPUs. */
 const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
 bool counts_view_has_gap(const struct counts_view *view);
+
+/* The number of segment_count_opening, and the word of segment_rings. */
+const _Atomic uint64_t *counts_view_openings(const struct counts_view *view);
+_Atomic uint32_t *counts_view_rings(const struct counts_view *view);

@@ -35,7 +35,7 @@
  *                                (state/kernels/timestamps.h), as the areas of counts
  *        group                   the file, and the owner's descriptor of the file: written before the magic
  *   4800 time                    state of the quota; the futex of the owner's thread; mark of a neighbour; streams
- *   4864 lending                 borrowed TPCs: now, for how long, and from whom
+ *   4864 lending                 borrowed TPCs: now, for how long, and from whom; how often launches became wide
  *   5056 ring of revisions       revision n is at n % REVISIONS_RING
  *        ledger                  of GPU memory (state/ledger.h), for a process without a group's
  *        events                  events.h: event n is at n % SEGMENT_EVENTS
@@ -78,6 +78,7 @@ struct segment_memory {
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
 	_Atomic uint64_t contexts; /* raised with each context, and with each gap of all GPUs */
+	_Atomic uint64_t openings; /* segment_count_opening */
 	struct {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];

@@ -305,6 +305,11 @@ void segment_set_borrowed(const struct segment *segment, const struct segment_bo
 	}
 }
 
+void segment_count_opening(const struct segment *segment)
+{
+	atomic_fetch_add(&segment->memory->openings, 1);
+}
+
 struct segment_borrowed segment_read_borrowed(const struct segment *segment)
 {
 	const struct segment_memory *memory = segment->memory;

@@ -253,10 +253,15 @@ struct segment_borrowed {
 		uint64_t tpc_us;
 	} loans[SEGMENT_LOANS];
 };
+void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
+
+/* Launches of the owner begin to use TPCs of other processes: raises a number. Launches of the lenders read the number
+ * (launch/account/bells.h). */
+void segment_count_opening(const struct segment *segment);
+
 void segment_set_streams(const struct segment *segment, uint32_t streams);
 uint32_t segment_streams(const struct segment *segment); /* launch/account/streams_made.h */
 
-void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);

@@ -7,6 +7,7 @@
 #include "driver/pushbuffer/queue.h"
 #include "gate.h"
 #include "gates.h"
+#include "launch/account/bells.h"
 #include "launch/queued.h"
 #include "launch/space/epoch.h"
 #include "launch/space/yielding.h"
@@ -26,8 +27,10 @@
 #define TURN_NS (250 * MS)      /* whether the process can borrow */
 #define SERVER_NS (100 * MS)    /* at MPS */
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
-#define WINDOW_NS (MS / 4)      /* at waiting launches that may still be changed, while no thread launches */
 #define WATCH_NS MS             /* at launches, while the process works */
+
+/* A program that launches as often moves the window. */
+#define LAUNCHING_NS (MS / 4)
 
 /* The word of a member of the group holds for this time. */
 #define TOGETHER_NS (20 * MS)
@@ -43,7 +46,7 @@ static struct {
 	bool notes, cannot_note, had_notes; /* launches are noted; cannot be; were to be at the last look */
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
-	bool is_launching; /* on the only GPU, at least as often as our thread looks at waiting launches */
+	bool is_launching; /* on the only GPU, often */
 	uint64_t looked, launched; /* at the last look */
 	struct host_bound host;
 	struct work work;
@@ -132,6 +135,28 @@ static bool is_slow(void)
 	return keeper.host.speed == HOST_IS_SLOW && rests();
 }
 
+/* Launches wake programs that may use the own TPCs: borrowers of a lender, and programs of a lower priority. */
+static void see_borrowers(void)
+{
+	uint32_t priority = given_self().priority;
+	struct bell bells[BELLS];
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct peer *peer;
+
+		for (unsigned int at = 0; (peer = peers_next(keeper.work.gpus[i].pci, &at)) && count < BELLS;) {
+			const struct board_claim *claim = &peer->is.claim;
+			bool borrows = claim->is_borrower && keeper.lend_us > 0;
+
+			if ((borrows || claim->priority < priority) && peer->view.segment)
+				bells[count++] = (struct bell){counts_view_openings(&peer->view),
+				                               counts_view_rings(&peer->view)};
+		}
+	}
+	bells_set(bells, count);
+}
+
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
@@ -171,7 +196,8 @@ static uint64_t move_window(struct gate *gate)
 {
 	bool has_claims = atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 
-	bool waits = has_claims && window_move(gate, (struct launch_end){.number = 0});
+	uint64_t moves_ns = has_claims ? window_move(gate, (struct launch_end){.number = 0}) : UINT64_MAX;
+	bool waits = moves_ns != UINT64_MAX;
 
 	if (has_claims)
 		see_borrowed(gate, true);
@@ -179,7 +205,7 @@ static uint64_t move_window(struct gate *gate)
 		window_sweep(gate);
 	bool is_watched = (has_claims && !is_slow()) || gate->in_flight.added != gate->in_flight.gone;
 
-	return waits && !keeper.is_launching ? WINDOW_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
+	return waits && !keeper.is_launching ? moves_ns : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
 
 /* Returns when to look again. */
@@ -224,6 +250,7 @@ void keeper_end(void)
 	if (atomic_exchange(&gate_hears_host, false))
 		hook_want_more();
 	keeper.has_gate = keeper.has_server = keeper.had_notes = false;
+	bells_set(NULL, 0);
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		struct gate *gate = take_gate(i);
 
@@ -240,6 +267,7 @@ void keeper_end(void)
 void keeper_after_fork(void)
 {
 	memset(&keeper, 0, sizeof keeper);
+	bells_set(NULL, 0);
 }
 
 /* --- looking ----------------------------------------------------------------------------------------------------- */
@@ -295,7 +323,7 @@ static void see_host(uint64_t now)
 	if (keeper.is_known && keeper.has_claims)
 		host_bound_look(&keeper.host, now, &look, rests());
 	keeper.is_launching =
-	    keeper.work.gpu_count == 1 && (look.launched - keeper.launched) * WINDOW_NS >= now - keeper.looked;
+	    keeper.work.gpu_count == 1 && (look.launched - keeper.launched) * LAUNCHING_NS >= now - keeper.looked;
 	keeper.launched = look.launched;
 	keeper.looked = now;
 }
@@ -365,6 +393,7 @@ static void see_others(uint64_t now)
 		if (gpu)
 			are_higher |= see_gpu(gpu);
 	}
+	see_borrowers();
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
 	keeper.has_claims = are_higher;

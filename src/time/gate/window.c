@@ -21,6 +21,13 @@
 #define PAUSE_NS UINT64_C(100000)
 #define PAUSE_PART 8
 
+/* When our thread moves the window again: while W grows; while a claim is busy; and while all are at rest, where wide
+ * launches end, within a part of LIMIT. */
+#define GROWS_NS UINT64_C(125000)
+#define BUSY_NS UINT64_C(250000)
+#define REST_NS UINT64_C(500000)
+#define REST_PART 4
+
 /* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
 #define DISTURBED_PART 8
 
@@ -63,11 +70,6 @@ static uint64_t now_of(const struct claims_idle *idle)
 	return idle->now != 0 ? idle->now : process_clock_ns();
 }
 
-static bool is_halved(const struct gate *gate, const struct claims_idle *idle)
-{
-	return gate->debt.halved_until != 0 && lending_is_halved(&gate->debt, now_of(idle));
-}
-
 /* A single claim always does. */
 static bool gives_more(const struct gate *gate, uint32_t open)
 {
@@ -76,12 +78,11 @@ static bool gives_more(const struct gate *gate, uint32_t open)
 
 uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
-	unsigned int part = is_halved(gate, idle) ? 2 : 1;
 	uint32_t allowed = 0;
 
 	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
 		const struct claim *it = &gate->claims.list[i];
-		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers * part);
+		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers);
 		bool fits = idle->ns[i] > 0 && gate->in_flight.wide + ns <= window_ns;
 
 		allowed |= (uint32_t)fits << i;
@@ -143,6 +144,9 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
+		if (!gate->has_opened)
+			segment_count_opening(time_news.segment);
+		gate->has_opened = true;
 		count_lent(gate, open, (int64_t)ns);
 	}
 	return ticket;
@@ -363,6 +367,7 @@ void window_begin_anew(struct gate *gate)
 		queue_walk(true, forget, &move);
 	in_flight_disturb(&gate->in_flight);
 	gate->open = 0;
+	gate->has_opened = false;
 	gate->part.is_known = gate->wide.is_known = false;
 }
 
@@ -379,7 +384,6 @@ static void call_back(struct gate *gate, uint32_t back)
 	window_begin_anew(gate);
 	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide;
 
-	lending_kept_waiting(&gate->debt, now, left_ns);
 	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
 		if (back >> i & 1)
 			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
@@ -404,7 +408,23 @@ static void set_pause(struct gate *gate, const struct move *move)
 	gate->moves_from = ns > 0 ? now_of(&move->idle) + ns : 0;
 }
 
-bool window_move(struct gate *gate, struct launch_end newest)
+static uint64_t next_move_ns(const struct gate *gate, const struct claims_idle *idle)
+{
+	uint64_t ns = max_u64(GROWS_NS, min_u64(longest_limit(gate) / REST_PART, REST_NS));
+	bool grows = false, is_busy = false;
+
+	for (unsigned int i = 0; i < gate->claims.count; i++) {
+		is_busy |= idle->ns[i] == 0;
+		grows |= idle->ns[i] > 0 && idle->ns[i] < lending_rest_ns(gate->claims.list[i].limit_ns);
+	}
+	if (grows)
+		ns = GROWS_NS;
+	else if (is_busy)
+		ns = BUSY_NS;
+	return ns;
+}
+
+uint64_t window_move(struct gate *gate, struct launch_end newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
 
@@ -412,5 +432,5 @@ bool window_move(struct gate *gate, struct launch_end newest)
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
 	set_pause(gate, &move);
-	return move.waits;
+	return move.waits ? next_move_ns(gate, &move.idle) : UINT64_MAX;
 }

@@ -26,19 +26,10 @@ uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowe
 {
 	uint64_t first_ns = lending_first_ns(limit_ns), lends_ns = idle_ns > first_ns ? idle_ns - first_ns : 0;
 
-	return min_u64(lends_ns / LENDING_IDLE_PART, limit_ns) / borrowers;
+	return min_u64(lends_ns, limit_ns) / borrowers;
 }
 
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more)
 {
 	return part > 0 && more > 0 ? part_ns * part / more * GUESS_NUMERATOR / GUESS_DENOMINATOR : 0;
-}
-
-void lending_kept_waiting(struct lending_debt *debt, uint64_t now, uint64_t ns)
-{
-	if (now - debt->began > LENDING_DEBT_NS)
-		*debt = (struct lending_debt){.began = now, .halved_until = debt->halved_until};
-	debt->waited_ns += ns;
-	if (debt->waited_ns > LENDING_DEBT_NS / LENDING_DEBT_PART)
-		*debt = (struct lending_debt){.began = now, .halved_until = now + LENDING_DEBT_NS};
 }

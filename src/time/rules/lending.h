@@ -6,11 +6,9 @@
  *   wide     While a higher claim is idle, launches of a second program may use the TPCs: these launches are wide. A
  *            launch is wide from the write of the mask to the end of the launch, or until a narrow mask is written
  *            before the GPU fetches the launch.
- *   window   The unended wide launches of a borrower last W/n at most: W is half of the claim's idle time beyond
- *            0.25 ms, and LIMIT at most; n borrowers had work of late. So a returning claim waits no longer, and a
- *            program between two short kernels lends nothing: half of each gap would add up.
- *   debt     A borrower adds up how long wide launches kept claims waiting. Beyond a fiftieth of the time, W is halved
- *            for a while.
+ *   window   The unended wide launches of a borrower last W/n at most: W is the claim's idle time beyond 0.25 ms, and
+ *            LIMIT at most; n borrowers had work of late. So a returning claim waits no longer, and less long than the
+ *            claim was idle; and a program between two short kernels lends nothing: a part of each gap would add up.
  */
 #pragma once
 
@@ -39,8 +37,6 @@ uint64_t lending_idle_ns(struct lending_claim *claim, uint64_t launches, bool wa
 
 /* --- window ------------------------------------------------------------------------------------------------------ */
 
-#define LENDING_IDLE_PART 2 /* of the idle time of the claim, without the first time */
-
 /* So long an idle claim lends nothing: 0.25 ms, or less where LIMIT is less than 2 ms. */
 static inline uint64_t lending_first_ns(uint64_t limit_ns)
 {
@@ -50,7 +46,7 @@ static inline uint64_t lending_first_ns(uint64_t limit_ns)
 /* After so long without work, a claim lends LIMIT. */
 static inline uint64_t lending_rest_ns(uint64_t limit_ns)
 {
-	return lending_first_ns(limit_ns) + LENDING_IDLE_PART * limit_ns;
+	return lending_first_ns(limit_ns) + limit_ns;
 }
 
 /* W/n: n is `borrowers`, a divisor. */
@@ -59,24 +55,6 @@ uint64_t lending_window_ns(uint64_t idle_ns, uint64_t limit_ns, uint64_t borrowe
 /* Guesses the length of a launch on `more` TPCs, from the length on `part` TPCs: for one launch, whose length is then
  * known. */
 uint64_t lending_guess_ns(uint64_t part_ns, unsigned int part, unsigned int more);
-
-/* --- debt -------------------------------------------------------------------------------------------------------- */
-
-#define LENDING_DEBT_NS UINT64_C(10000000000)
-#define LENDING_DEBT_PART 50
-
-struct lending_debt {
-	uint64_t began, waited_ns; /* since `began` */
-	uint64_t halved_until;
-};
-
-/* A claim came back, and waits for `ns`. */
-void lending_kept_waiting(struct lending_debt *debt, uint64_t now, uint64_t ns);
-
-static inline bool lending_is_halved(const struct lending_debt *debt, uint64_t now)
-{
-	return now < debt->halved_until;
-}
 
 /* --- waits of programs without TPCs of their own ----------------------------------------------------------------- */
 
