@@ -4,7 +4,7 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/bells.h"
+#include "launch/space/bells.h"
 #include "launch/account/violation.h"
 #include "launch/graphs/counts.h"
 #include "launch/queued.h"

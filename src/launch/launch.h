@@ -1,10 +1,10 @@
 /*
  * The way of a launch: asks the deciders in order, and carries out the decision.
  *
- * launch_upload is the launch path: no lock, no allocation, no system call. While the epoch is the same
- * (launch/space/epoch.h), a launch gets this thread's cached decision. Decided anew are: the first launch of a thread,
- * on another context, after a change, or in an announced API call; kernels in graphs; launches of a program with masks
- * of its own; launches with blocks that must run at once.
+ * launch_upload is the launch path: no lock, no allocation, no system call but a lender's wake (space/bells.h). While
+ * the epoch is the same (space/epoch.h), a launch gets this thread's cached decision. Decided anew are: the first
+ * launch of a thread, on another context, after a change, or in an announced API call; kernels in graphs; launches of a
+ * program with masks of its own; launches with blocks that must run at once.
  */
 #pragma once
 

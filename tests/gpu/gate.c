@@ -40,7 +40,7 @@ static struct {
 	atomic_uint works;       /* the real one: */
 	atomic_bool is_in_long;
 	atomic_bool rests;       /* another one is there */
-	atomic_uint woken;       /* so often its thread was woken */
+	atomic_uint woken;       /* how often the borrower's thread was woken */
 	struct pci_address pci;
 } *shared;
 
@@ -120,7 +120,9 @@ static void be_another_borrower_at_rest(void)
 	rest(SEGMENT_PRIORITY_USUAL, true);
 }
 
-/* One whose launches become wide again and again, and whose thread sleeps. */
+#define ASLEEP_NS UINT64_C(100000000)
+
+/* A borrower with a thread at rest; launches become wide again and again. A launch may come before the sleep. */
 static _Noreturn void be_another_borrower_that_sleeps(void)
 {
 	struct peer_process peer;
@@ -132,9 +134,12 @@ static _Noreturn void be_another_borrower_that_sleeps(void)
 	for (;;) {
 		_Atomic uint32_t *rings = segment_rings(&peer.segment);
 
+		uint64_t end = process_clock_ns() + ASLEEP_NS;
+
 		segment_count_opening(&peer.segment);
-		futex_wait_until(rings, atomic_load(rings), UINT64_MAX / 2);
-		atomic_fetch_add(&shared->woken, 1);
+		futex_wait_until(rings, atomic_load(rings), end);
+		if (process_clock_ns() < end)
+			atomic_fetch_add(&shared->woken, 1);
 	}
 }
 

@@ -1,11 +1,11 @@
 /*
- * A launch of a lender wakes borrowers (src/launch/account/bells.h).
+ * A launch of a lender wakes borrowers (src/launch/space/bells.h).
  *
  * link: -Wl,--wrap=futex_wake
  */
 #include "../cases.h"
 #include "base/futex.h"
-#include "launch/account/bells.h"
+#include "launch/space/bells.h"
 #include "launch/space/epoch.h"
 #include "state/segment/segment.h"
 

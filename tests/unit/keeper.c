@@ -10,7 +10,7 @@
 #include "noted.h"
 
 #include "driver/gpus.h"
-#include "launch/account/bells.h"
+#include "launch/space/bells.h"
 #include "launch/queued.h"
 #include "mps/reach.h"
 #include "launch/space/epoch.h"

@@ -916,6 +916,36 @@ static uint64_t move_anew(void)
 	return run_keeper();
 }
 
+/* A claim is idle for too short a time. */
+TEST(no_move_for_a_while)
+{
+	begin(deep);
+	work(&lenders[0], true);
+	run(KNOWN);
+	work(&lenders[0], false);
+	run_keeper();
+	now += 10 * US;
+	run_keeper();
+	assert_each(gate.open, 1, gate.in_flight.wide, 0, gate.moves_from, now + 100 * US);
+	drain();
+}
+
+/* Each of two lenders can tell. */
+TEST(launches_become_wide_for_a_second_lender)
+{
+	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
+
+	begin(two);
+	work(&lenders[1], true);
+	run(KNOWN);
+	uint64_t openings = atomic_load(&segment.memory->openings);
+
+	work(&lenders[1], false);
+	run(20 * MS);
+	assert_int_equal(atomic_load(&segment.memory->openings), openings + 1);
+	drain();
+}
+
 TEST(next_move)
 {
 	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
@@ -938,6 +968,9 @@ TEST(next_move)
 	work(&lenders[1], true);
 	assert_int_equal(move_anew(), 125 * US);
 	work(&lenders[1], false);
+	gate.claims.list[0].limit_ns = 100 * MS;
+	now += 8 * MS;
+	assert_in_range(move_anew(), 500 * US, 510 * US);
 	drain();
 	assert_int_equal(run_keeper(), UINT64_MAX);
 }

@@ -35,6 +35,7 @@ struct note {
 /* The mask after a change. Only walk.c writes here. */
 struct changed {
 	uint64_t turn;
+	uint64_t walk; /* the number */
 	struct words written;
 };
 

@@ -95,7 +95,7 @@ struct queued {
 	struct qmd_mask noted;        /* the mask at the note, in the bits of present TPCs */
 	struct qmd_mask disable;      /* the mask now, likewise */
 	bool keeps_mask;              /* no answer changes the mask, and the masks above are not known */
-	bool was_changed;             /* an answer has changed the mask */
+	bool was_changed;             /* by the walk before */
 	bool is_behind_foreign;       /* foreign work is right in front, perhaps in another channel */
 };
 

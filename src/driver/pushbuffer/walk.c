@@ -6,6 +6,7 @@
 #include <string.h>
 
 static atomic_bool is_being_changed;
+static uint64_t walks; /* the number of the present walk */
 
 /* A copy of the note of this turn. False if a later launch has the note. */
 static bool read_note(const struct queue *queue, uint64_t turn, struct note *copy)
@@ -116,7 +117,7 @@ static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 
 		goes_on = new == word_of(&waiting->words, i) || replace_word(waiting, i, new);
 	}
-	queue->changes[waiting->turn % LAUNCHES] = (struct changed){waiting->turn, waiting->words};
+	queue->changes[waiting->turn % LAUNCHES] = (struct changed){waiting->turn, walks, waiting->words};
 	return goes_on;
 }
 
@@ -152,9 +153,9 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 	const struct note *note = &waiting->note;
 	const struct changed *changed = &waiting->queue->changes[waiting->turn % LAUNCHES];
 
-	bool was_changed = changed->turn == waiting->turn;
+	bool is_changed = changed->turn == waiting->turn, was_changed = is_changed && changed->walk + 1 == walks;
 
-	waiting->words = was_changed ? changed->written : note->written;
+	waiting->words = is_changed ? changed->written : note->written;
 	const struct queued launch = {
 		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
 		.front_cookie = waiting->cookie_ahead, .front = waiting->ahead, .end = note->end,
@@ -200,6 +201,7 @@ unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
 	struct walk walk = {.visit = visitor, .data = data, .again = again};
 
 	if (queues && !atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire)) {
+		walks++;
 		for (uint64_t left = atomic_load(&notes_living); left != 0; left &= left - 1)
 			walk_queue(&walk, &queues[__builtin_ctzll(left)]);
 		atomic_store_explicit(&is_being_changed, false, memory_order_release);

@@ -6,7 +6,7 @@
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/account/bells.h"
+#include "launch/space/bells.h"
 #include "launch/account/violation.h"
 #include "launch/space/epoch.h"
 #include "launch/timestamps/timestamps.h"

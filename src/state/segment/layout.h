@@ -78,10 +78,10 @@ struct segment_memory {
 	_Atomic uint64_t borrowed_tpc_us;
 	_Atomic uint64_t overruns;
 	_Atomic uint64_t contexts; /* raised with each context, and with each gap of all GPUs */
-	_Atomic uint64_t openings; /* segment_count_opening */
 	struct {
 		_Atomic uint64_t lender, tpc_us;
 	} loans[SEGMENT_LOANS];
+	_Atomic uint64_t openings; /* segment_count_opening */
 	_Alignas(64) revisions_ring ring;
 	_Alignas(64) struct ledger ledger;
 	_Alignas(64) struct segment_events {

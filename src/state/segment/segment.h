@@ -256,7 +256,7 @@ struct segment_borrowed {
 void segment_set_borrowed(const struct segment *segment, const struct segment_borrowed *borrowed);
 
 /* Launches of the owner begin to use TPCs of other processes: raises a number. Launches of the lenders read the number
- * (launch/account/bells.h). */
+ * (launch/space/bells.h). */
 void segment_count_opening(const struct segment *segment);
 
 void segment_set_streams(const struct segment *segment, uint32_t streams);

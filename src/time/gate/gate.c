@@ -259,21 +259,25 @@ static bool begin_is_known(const struct gate *gate, const struct frame *frame)
 	       (!gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) <= 1);
 }
 
-/* With nothing ahead, the GPU waits for the host. Further TPCs gain at most half of the length; and the host pays some
- * 0.5 us for a wide launch. */
+/* With nothing ahead, the GPU waits for the host. Further TPCs seldom gain more than half of the length; and the host
+ * pays some 0.5 us for a wide launch. */
 #define SHORT_NS UINT64_C(16000) /* with the way to the GPU, some 5 us */
 
 /* While launches are wide, each launch looks for claims that came back. */
-static bool is_too_short(const struct gate *gate, const struct frame *frame)
+static bool is_too_short(struct gate *gate, const struct frame *frame)
 {
 	const struct length *length = length_of(frame);
 	uint64_t ns = max_u64(lengths_ns(length, LENGTH_PART), lengths_ns(length, LENGTH_MORE));
 
-	return ns != 0 && ns < SHORT_NS && gate->in_flight.wide == 0 && !frame->is_behind_unknown;
+	bool is_short = ns != 0 && ns < SHORT_NS && !frame->is_behind_unknown;
+
+	if (is_short && gate->in_flight.wide > 0)
+		window_sweep(gate);
+	return is_short && gate->in_flight.wide == 0;
 }
 
 /* Nothing is known to run ahead of the launch. */
-static bool may_start(const struct gate *gate, const struct frame *frame)
+static bool may_start(struct gate *gate, const struct frame *frame)
 {
 	union window_cookie cookie = {.word = frame->cookie};
 	bool is_decided = frame->ticket != 0 || !gate->claims.has_part;

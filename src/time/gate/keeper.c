@@ -7,7 +7,7 @@
 #include "driver/pushbuffer/queue.h"
 #include "gate.h"
 #include "gates.h"
-#include "launch/account/bells.h"
+#include "launch/space/bells.h"
 #include "launch/queued.h"
 #include "launch/space/epoch.h"
 #include "launch/space/yielding.h"
@@ -322,8 +322,11 @@ static void see_host(uint64_t now)
 	}
 	if (keeper.is_known && keeper.has_claims)
 		host_bound_look(&keeper.host, now, &look, rests());
-	keeper.is_launching =
-	    keeper.work.gpu_count == 1 && (look.launched - keeper.launched) * LAUNCHING_NS >= now - keeper.looked;
+	uint64_t passed_ns = now - keeper.looked, launches = look.launched - keeper.launched;
+
+	if (passed_ns < LAUNCHING_NS / 2)
+		return;
+	keeper.is_launching = keeper.work.gpu_count == 1 && launches * LAUNCHING_NS >= passed_ns;
 	keeper.launched = look.launched;
 	keeper.looked = now;
 }

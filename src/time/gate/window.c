@@ -21,9 +21,10 @@
 #define PAUSE_NS UINT64_C(100000)
 #define PAUSE_PART 8
 
-/* When our thread moves the window again: while W grows; while a claim is busy; and while all are at rest, where wide
- * launches end, within a part of LIMIT. */
+/* When our thread moves the window again: while W grows, or after a part of the idle time; while a claim is busy; and
+ * while all are at rest, where wide launches end, within a part of LIMIT. */
 #define GROWS_NS UINT64_C(125000)
+#define GROWS_PART 16
 #define BUSY_NS UINT64_C(250000)
 #define REST_NS UINT64_C(500000)
 #define REST_PART 4
@@ -144,9 +145,9 @@ uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch
 
 	if (ticket != 0) {
 		atomic_store_explicit(&gate_state.has_more, true, memory_order_relaxed);
-		if (!gate->has_opened)
+		if (open & ~gate->opened)
 			segment_count_opening(time_news.segment);
-		gate->has_opened = true;
+		gate->opened |= open;
 		count_lent(gate, open, (int64_t)ns);
 	}
 	return ticket;
@@ -367,7 +368,7 @@ void window_begin_anew(struct gate *gate)
 		queue_walk(true, forget, &move);
 	in_flight_disturb(&gate->in_flight);
 	gate->open = 0;
-	gate->has_opened = false;
+	gate->opened = 0;
 	gate->part.is_known = gate->wide.is_known = false;
 }
 
@@ -401,9 +402,9 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 
 static void set_pause(struct gate *gate, const struct move *move)
 {
-	uint64_t ns = move->idle.open == 0 ? PAUSE_NS : 0;
+	uint64_t ns = move->idle.open == 0 || move->is_full ? PAUSE_NS : 0;
 
-	if (move->is_full)
+	if (move->is_full && gate->in_flight.wide > 0)
 		ns = min_u64(gate->in_flight.wide / PAUSE_PART, PAUSE_NS);
 	gate->moves_from = ns > 0 ? now_of(&move->idle) + ns : 0;
 }
@@ -411,14 +412,16 @@ static void set_pause(struct gate *gate, const struct move *move)
 static uint64_t next_move_ns(const struct gate *gate, const struct claims_idle *idle)
 {
 	uint64_t ns = max_u64(GROWS_NS, min_u64(longest_limit(gate) / REST_PART, REST_NS));
-	bool grows = false, is_busy = false;
+	uint64_t grows_for = UINT64_MAX;
+	bool is_busy = false;
 
 	for (unsigned int i = 0; i < gate->claims.count; i++) {
 		is_busy |= idle->ns[i] == 0;
-		grows |= idle->ns[i] > 0 && idle->ns[i] < lending_rest_ns(gate->claims.list[i].limit_ns);
+		if (idle->ns[i] > 0 && idle->ns[i] < lending_rest_ns(gate->claims.list[i].limit_ns))
+			grows_for = min_u64(grows_for, idle->ns[i]);
 	}
-	if (grows)
-		ns = GROWS_NS;
+	if (grows_for != UINT64_MAX)
+		ns = max_u64(GROWS_NS, grows_for / GROWS_PART);
 	else if (is_busy)
 		ns = BUSY_NS;
 	return ns;

@@ -8,7 +8,7 @@
  * host waits for less time than the launches would cost.
  *
  * Seen on H200s: of ViT-S, Llama and `generate`, the GPU waits in 5 to 73 % of the looks, and a launch that may borrow
- * costs some 1 us of the host's time.
+ * costs 1 to 2.5 us of the host's time.
  */
 #pragma once
 

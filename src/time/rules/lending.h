@@ -8,7 +8,8 @@
  *            before the GPU fetches the launch.
  *   window   The unended wide launches of a borrower last W/n at most: W is the claim's idle time beyond 0.25 ms, and
  *            LIMIT at most; n borrowers had work of late. So a returning claim waits no longer, and less long than the
- *            claim was idle; and a program between two short kernels lends nothing: a part of each gap would add up.
+ *            claim was idle, but in a pool, where news are late. A program between two short kernels lends nothing:
+ *            a part of each gap would add up.
  */
 #pragma once
 

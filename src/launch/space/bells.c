@@ -2,7 +2,7 @@
 
 #include "base/extremes.h"
 #include "base/futex.h"
-#include "launch/space/epoch.h"
+#include "epoch.h"
 
 #include <stddef.h>
 
@@ -14,7 +14,7 @@ static struct {
 
 static atomic_uint bell_count;
 
-/* A launch that reads a bell meanwhile may wake the thread of a different bell. */
+/* Meanwhile, a launch may wake the thread of a different bell. */
 void bells_set(const struct bell list[], unsigned int count)
 {
 	unsigned int had = atomic_load(&bell_count), has = min_u64(count, BELLS);
