@@ -125,7 +125,8 @@ def origin(data, machines, names, counts):
     found = []
     for machine in machines:
         abouts = [data.table(machine, name).about for name in names if has(data, machine, name)]
-        versions = [(re.findall(r"\b[0-9a-f]{7,40}\b", about.get("nvtaskset", "")) or [""])[0][:8] for about in abouts]
+        told = [re.findall(r"\b[0-9a-f]{7,40}\b", about.get("nvtaskset", "")) for about in abouts]
+        versions = [", ".join(version[:8] for version in some) for some in told]
         days = [about.get("date", "")[:10] for about in abouts]
         runs = dict.fromkeys(" ".join(filter(None, run)) for run in zip(versions, days))
         found.append(f"{machine.upper() if machine != 'simulator' else 'simulated'}: {', '.join(runs)}")

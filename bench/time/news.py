@@ -1,4 +1,4 @@
-"""How long after the first launch of a lender the borrower's thread calls waiting launches back: of a trace of both.
+"""When a borrower has called waiting launches back, from the first launch of the lender on: of a trace of both.
 
     nvtaskset trace --seconds 5 -o FILE; news.py FILE
 """
@@ -9,13 +9,14 @@ import statistics
 import sys
 
 sys.dont_write_bytecode = True  # in a working tree
-LATE_US = 5000  # after so long, the borrower waited for a different launch
+LATE_US = 5000  # of a launch before the trace
 
 
 def main():
     with open(sys.argv[1]) as file:
         events = json.load(file)
-    back = [(event["pid"], event["ts"]) for event in events if event.get("name", "").startswith("waits for the rest")]
+    back = [(event["pid"], event["ts"]) for event in events
+            if event["ph"] == "b" and event["name"].startswith("waits for the rest")]
     launches = {}
     for event in events:
         if event.get("cat") == "kernel":
@@ -30,7 +31,7 @@ def main():
     if len(news) < 2:
         sys.exit("too few returns")
     parts = statistics.quantiles(news, n=100, method="inclusive")
-    print(f"n {len(news)} of {len(back)}, p50 {parts[49]:.0f} us, p95 {parts[94]:.0f} us, p99 {parts[98]:.0f} us, max {max(news):.0f} us")
+    print(f"n {len(news)} of {len(back)}; p50, p95, p99: " + ", ".join(f"{parts[at]:.0f} us" for at in (49, 94, 98)))
 
 
 main()

@@ -14,6 +14,7 @@ SOURCE = """
 extern "C" __global__ void kind_{0}(float *out)
 {{
     float value = threadIdx.x;
+#pragma unroll 1
     for (int i = 0; i < 2600; i++)
         value = value * 1.0001f + {0}.0f;
     if (value == 1.0f)
