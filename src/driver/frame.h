@@ -37,7 +37,7 @@ struct frame {
 		bool is_yielding;  /* other programs have a part of the partition for now */
 		bool has_own_mask; /* the launch obeys a mask of the program's own */
 		bool is_stamped;   /* the GPU says when the launch has ended */
-		bool rings;        /* other programs have borrowed from this one (launch/space/bells.h) */
+		bool rings;        /* the launch wakes other programs (launch/space/bells.h) */
 		bool has_more;     /* for calls that may use `more`, beyond the own part: the gate's answer, below */
 		struct tpcset more;
 		const struct gpu *gpu; /* NULL: there is no mask. Else `mask` is of the set, on the GPU */

@@ -262,7 +262,6 @@ void segment_count_opening(const struct segment *segment);
 void segment_set_streams(const struct segment *segment, uint32_t streams);
 uint32_t segment_streams(const struct segment *segment); /* launch/account/streams_made.h */
 
-
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
