@@ -495,6 +495,35 @@ static enum queue_answer turn_over(void *unused, const struct queued *queued, st
 	return QUEUE_CHANGE;
 }
 
+/* Changes so many launches, and counts launches behind the changes. */
+struct changes {
+	unsigned int left, behind;
+};
+
+static enum queue_answer change_first(void *data, const struct queued *queued, struct qmd_mask *disable)
+{
+	struct changes *changes = data;
+	bool is_to_be_changed = !queued->keeps_mask && changes->left > 0;
+
+	changes->behind += queued->is_behind_changes;
+	changes->left -= is_to_be_changed;
+	disable->words[0] = 0;
+	return is_to_be_changed ? QUEUE_CHANGE : QUEUE_LEAVE;
+}
+
+/* No launch from there on has a different mask than in the call. */
+TEST(behind_all_changes)
+{
+	struct changes first = {.left = 2}, then = {.left = 0};
+
+	prepare();
+	while (in_flight_of(0) < 8)
+		launch_into(0);
+	queue_walk(true, change_first, &first);
+	queue_walk(true, change_first, &then);
+	assert_each(first.left, 0, first.behind, 7, then.behind, 5);
+}
+
 static enum queue_answer disable_all(void *unused, const struct queued *queued, struct qmd_mask *disable)
 {
 	*disable = (struct qmd_mask){{PRESENT_WORDS}};

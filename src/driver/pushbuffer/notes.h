@@ -65,8 +65,9 @@ struct queue {
 	/* Launches up to here were visited and not answered by QUEUE_STOP, or came with an answer. */
 	_Atomic uint64_t answered;
 
-	/* Only walk.c looks at this. */
-	uint64_t oldest; /* earlier launches have ended */
+	/* Only walk.c looks at these. */
+	uint64_t oldest;   /* earlier launches have ended */
+	uint64_t furthest; /* no later launch was changed */
 
 	struct changed changes[LAUNCHES];
 };

@@ -96,6 +96,7 @@ struct queued {
 	struct qmd_mask disable;      /* the mask now, likewise */
 	bool keeps_mask;              /* no answer changes the mask, and the masks above are not known */
 	bool was_changed;             /* by the walk before */
+	bool is_behind_changes;       /* neither the launch nor a launch behind was changed */
 	bool is_behind_foreign;       /* foreign work is right in front, perhaps in another channel */
 };
 

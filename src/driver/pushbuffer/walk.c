@@ -117,6 +117,7 @@ static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 
 		goes_on = new == word_of(&waiting->words, i) || replace_word(waiting, i, new);
 	}
+	queue->furthest = greater(queue->furthest, waiting->turn);
 	queue->changes[waiting->turn % LAUNCHES] = (struct changed){waiting->turn, walks, waiting->words};
 	return goes_on;
 }
@@ -160,7 +161,9 @@ static bool visit(struct walk *walk, struct waiting *waiting, unsigned int ahead
 		.turn = waiting->turn, .cookie = note->cookie, .ahead = ahead,
 		.front_cookie = waiting->cookie_ahead, .front = waiting->ahead, .end = note->end,
 		.noted = mask_of(waiting->queue, &note->written), .disable = mask_of(waiting->queue, &waiting->words),
-		.keeps_mask = !note->mask, .was_changed = was_changed, .is_behind_foreign = note->is_behind_foreign,
+		.keeps_mask = !note->mask, .was_changed = was_changed,
+		.is_behind_changes = waiting->turn > waiting->queue->furthest,
+		.is_behind_foreign = note->is_behind_foreign,
 	};
 	struct qmd_mask disable = launch.disable;
 	enum queue_answer answer = walk->visit(walk->data, &launch, &disable);

@@ -325,7 +325,7 @@ static enum queue_answer make_narrow(void *data, const struct queued *launch, st
 {
 	struct move *move = data;
 	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
-	enum queue_answer answer = is_of_gpu ? QUEUE_LEAVE : QUEUE_STOP;
+	enum queue_answer answer = is_of_gpu && !launch->is_behind_changes ? QUEUE_LEAVE : QUEUE_STOP;
 
 	if (is_of_gpu && launch->cookie != 0 && !launch->keeps_mask && is_wide(launch) &&
 	    can_be_changed(move, launch)) {
@@ -355,7 +355,7 @@ static enum queue_answer forget(void *data, const struct queued *launch, struct 
 		count_lent(move->gate, was->open, -(int64_t)was->ns);
 		move->called_back--;
 	}
-	return move->called_back > 0 ? QUEUE_LEAVE : QUEUE_STOP;
+	return move->called_back > 0 && !launch->is_behind_changes ? QUEUE_LEAVE : QUEUE_STOP;
 }
 
 void window_begin_anew(struct gate *gate)
