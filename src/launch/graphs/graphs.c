@@ -6,8 +6,8 @@
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
-#include "launch/space/bells.h"
 #include "launch/account/violation.h"
+#include "launch/space/bells.h"
 #include "launch/space/epoch.h"
 #include "launch/timestamps/timestamps.h"
 
@@ -171,10 +171,10 @@ void graphs_call_begins(const struct call *call)
 	struct counts_place *place = place_of(call);
 
 	/* Readers see that the graph is about to run: the kernels count after the call, and may have run by then. */
-	if (place)
+	if (place) {
 		counts_graph_begins(place);
-	if (place && bells_are_there())
 		bells_ring();
+	}
 	/* First: may raise the epoch of masks. */
 	if (calls_use_instance(call->id) && timestamps_graph_begins(call, exec))
 		graph_instances_expire(exec);

@@ -67,14 +67,14 @@ static bool may_fit(struct arrival *arrival)
 	return occupancy_fits(&need, &claims->all_own);
 }
 
-/* Claims that are idle for longer than between launches in a row. */
+/* Claims that are idle for longer than between launches in a row, and that give a TPC together. */
 static uint32_t at_rest(const struct claims *claims, const struct claims_idle *idle)
 {
 	uint32_t open = 0;
 
 	for (unsigned int i = 0; i < claims->count; i++)
 		open |= (uint32_t)(idle->ns[i] >= LENDING_ROW_NS) << i;
-	return open;
+	return claims_give_more(claims, open) ? open : 0;
 }
 
 /* Where nothing of the process is in flight, a launch of any length goes. */
@@ -88,7 +88,7 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 	arrival->open = window_allows(gate, &idle, arrival->ns);
 	if (arrival->open == 0 && in_flight == 0)
 		arrival->open = at_rest(&gate->claims, &idle);
-	return claims_give_more(&gate->claims, arrival->open) && window_tpcs(gate, arrival->open)->count > 0;
+	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
 }
 
 /* After an episode, launches go in turn. Sometimes two must be there at once for both to end. */

@@ -7,8 +7,8 @@
 #include "driver/pushbuffer/queue.h"
 #include "gate.h"
 #include "gates.h"
-#include "launch/space/bells.h"
 #include "launch/queued.h"
+#include "launch/space/bells.h"
 #include "launch/space/epoch.h"
 #include "launch/space/yielding.h"
 #include "mps/reach.h"
@@ -311,6 +311,18 @@ static bool opens(void)
 	return keeper.has_server && keeper.has_gate && !rests();
 }
 
+/* Woken soon after a look, our thread knows nothing new. */
+static void see_launches(uint64_t now, uint64_t launched)
+{
+	uint64_t passed_ns = now - keeper.looked, launches = launched - keeper.launched;
+
+	if (passed_ns >= LAUNCHING_NS / 2) {
+		keeper.is_launching = keeper.work.gpu_count == 1 && launches * LAUNCHING_NS >= passed_ns;
+		keeper.launched = launched;
+		keeper.looked = now;
+	}
+}
+
 /* How fast the program launches; and beside claims, whether the host is slower than the GPU: by exact numbers. */
 static void see_host(uint64_t now)
 {
@@ -322,13 +334,7 @@ static void see_host(uint64_t now)
 	}
 	if (keeper.is_known && keeper.has_claims)
 		host_bound_look(&keeper.host, now, &look, rests());
-	uint64_t passed_ns = now - keeper.looked, launches = look.launched - keeper.launched;
-
-	if (passed_ns < LAUNCHING_NS / 2)
-		return;
-	keeper.is_launching = keeper.work.gpu_count == 1 && launches * LAUNCHING_NS >= passed_ns;
-	keeper.launched = look.launched;
-	keeper.looked = now;
+	see_launches(now, look.launched);
 }
 
 /* Launches that may wait for further launches: of the process, and of other members of the group. Members tell at each
