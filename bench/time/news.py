@@ -12,6 +12,8 @@ import sys
 
 sys.dont_write_bytecode = True  # in a working tree
 
+COUNTED_US = 100  # a launch is counted less long before the time of the launch is noted
+
 
 def main():
     with open(sys.argv[1]) as file:
@@ -21,14 +23,18 @@ def main():
     launches = {}
     for event in events:
         if event.get("cat") == "kernel":
-            launches.setdefault(event["pid"], []).append(event["ts"] - event["args"].get("waited_us", 0))
+            begin, end = event["ts"] - event["args"].get("waited_us", 0), event["ts"] + event["dur"]
+            launches.setdefault(event["pid"], []).append((begin, end))
     for times in launches.values():
         times.sort()
     news = []
     for pid, at in back:
-        before = bisect.bisect_right(launches.get(pid, []), at) - 1
-        if before >= 0:  # else no launch of the lender is in the trace
-            news.append(at - launches[pid][before])
+        times = launches.get(pid, [])
+        last = bisect.bisect_right(times, (at, float("inf"))) - 1
+        if last < 0:  # no launch of the lender is in the trace
+            continue
+        is_next = times[last][1] < at and last + 1 < len(times) and times[last + 1][0] - at < COUNTED_US
+        news.append(0 if is_next else at - times[last][0])
     if len(news) < 2:
         sys.exit("too few returns")
     parts = statistics.quantiles(news, n=100, method="inclusive")

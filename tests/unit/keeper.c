@@ -205,7 +205,7 @@ TEST(a_watcher_learns_what_is_borrowed)
 	struct in_flight *in_flight = &gates_of(&gpu)->in_flight;
 	uint64_t ticket = in_flight_add(in_flight, 1, MS, flies);
 
-	gates_of(&gpu)->open = 1;
+	gates_of(&gpu)->opened = 1;
 	assert_borrows(4, NOW + MS);
 	look_at(NOW + 2 * MS);
 	assert_int_equal(read_noted(), 0);

@@ -946,6 +946,30 @@ TEST(launches_become_wide_for_a_second_lender)
 	drain();
 }
 
+/* A second lender was idle for too short a time, and comes back. */
+TEST(nothing_is_called_back_for_a_lender_without_wide_launches)
+{
+	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
+
+	begin(two);
+	work(&lenders[1], true);
+	run(KNOWN);
+	work(&lenders[1], false);
+	run_keeper();
+	now += 10 * US;
+	run_keeper();
+	assert_int_equal(gate.open, 3);
+	unsigned int wide = wide_ones(), learnt = learnt_ones();
+
+	struct claims_idle idle;
+
+	assert_true(wide > 5 && learnt > 0);
+	work(&lenders[1], true);
+	window_look(&gate, &idle);
+	assert_each(gate.open, 1, wide_ones(), wide, learnt_ones(), learnt);
+	drain();
+}
+
 TEST(next_move)
 {
 	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};

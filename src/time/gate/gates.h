@@ -47,7 +47,7 @@ struct gate {
 	struct in_flight in_flight;
 	unsigned int follows; /* launches that were asked about by window_is_due */
 	uint32_t open;        /* the idle claims at the last look */
-	uint32_t opened;      /* claims with wide launches since the last call back: their launches ring (bells.h) */
+	uint32_t opened;      /* claims with wide launches since the last call back */
 	uint64_t moves_from;  /* before, a move of the window hardly changes anything unless a claim becomes idle */
 	struct gate_tpcs {    /* of launches that may use the claims `open`: no claim in `part`, some in `wide` */
 		bool is_known;     /* since the claims changed */

@@ -104,7 +104,7 @@ static void see_borrowed(struct gate *gate, bool goes_on)
 		struct tpcset lent = tpcset_without(&gate->claims.list[i].gives, &gate->claims.all_own);
 		uint64_t us = (uint64_t)max_i64(0, gate->lent_ns[i]) / 1000, tpc_us = tpcset_count(&lent) * us;
 		uint64_t lender = gate->claims.list[i].lender;
-		bool is_used = gate->in_flight.wide > 0 && (gate->open >> i & 1);
+		bool is_used = gate->in_flight.wide > 0 && (gate->opened >> i & 1);
 		unsigned int at = 0, tpcs = is_watched && is_used ? tpcset_count(&lent) : 0;
 
 		while (at < SEGMENT_LOANS && borrowed->loans[at].lender != 0 && borrowed->loans[at].lender != lender)

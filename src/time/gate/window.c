@@ -379,7 +379,8 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 	segment_note(time_news.segment, &event);
 }
 
-/* Some claims came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims waiting. */
+/* Some claims with wide launches came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims
+ * waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
 	window_begin_anew(gate);
@@ -395,8 +396,8 @@ static void call_back(struct gate *gate, uint32_t back)
 void window_look(struct gate *gate, struct claims_idle *idle)
 {
 	claims_look(&gate->claims, idle);
-	if (gate->open & ~idle->open)
-		call_back(gate, gate->open & ~idle->open);
+	if (gate->opened & ~idle->open)
+		call_back(gate, gate->opened & ~idle->open);
 	gate->open = idle->open;
 }
 

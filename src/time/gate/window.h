@@ -13,7 +13,7 @@
 /* Whether nothing of the process is in flight. */
 bool window_is_idle(const struct gate *gate);
 
-/* Looks for idle claims. When a claim came back, waiting launches leave the TPCs of the claim. */
+/* Looks for idle claims. When a claim with wide launches came back, waiting launches leave the TPCs of the claim. */
 void window_look(struct gate *gate, struct claims_idle *idle);
 
 /* Removes ended launches from the window, and learns lengths. */
