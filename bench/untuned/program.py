@@ -1,13 +1,13 @@
 """A program as its documentation writes it. Prints when each of its iterations has ended, or each answer and how long
 it took: seconds of CLOCK_MONOTONIC.
 
-    program.py resnet50 | vit_s | llama | compile | jax | generate | classify | service | bursts | rest
+    program.py resnet50 | vit_s | llama | compile | jax | generate | classify | decode | service | bursts | rest
     program.py NAME --at-rest [--pattern FILE]
 
-`classify` is ResNet-152 on 8 pictures; `service` asks `generate` at random, at LOAD (0.3), for TOKENS (24); `bursts`
-multiplies for 100 ms and rests for 100 ms; `rest` does nothing. With --at-rest, a program takes turns
-(support/conversation.py). FILE says when an answer is asked for (support/pattern.py). `answers` and `iterations` stand
-in where the GPU is simulated: they sleep.
+`classify` is ResNet-152 on 8 pictures; `decode` is TOKENS steps of bench/decode.py; `service` asks `generate` at
+random, at LOAD (0.3), for TOKENS (24); `bursts` multiplies for 100 ms and rests for 100 ms; `rest` does nothing. With
+--at-rest, a program takes turns (support/conversation.py). FILE says when an answer is asked for (support/pattern.py).
+`answers` and `iterations` stand in where the GPU is simulated: they sleep.
 """
 
 import collections
@@ -112,10 +112,14 @@ def train_jax():
         before = layers
 
 
+def tokens_of_an_answer():
+    return int(os.environ.get("TOKENS", "24"))
+
+
 def generate(torch):
     model = llama_of(torch).to(torch.bfloat16).eval()
     tokens = torch.randint(0, 32000, (1, 64), device="cuda")
-    count = int(os.environ.get("TOKENS", "24"))
+    count = tokens_of_an_answer()
     return lambda: model.generate(tokens, max_new_tokens=count, do_sample=False, pad_token_id=0)
 
 
@@ -125,6 +129,15 @@ def classify(torch):
     model = timm.create_model("resnet152", num_classes=1000).to("cuda", torch.bfloat16).eval()
     images = torch.randn(8, 3, 224, 224, device="cuda", dtype=torch.bfloat16)
     return lambda: model(images)
+
+
+def decode(torch):
+    from decode import Decoding
+
+    torch.manual_seed(1)
+    with torch.no_grad():
+        decoding = Decoding()
+    return lambda: [decoding.decode() for _ in range(tokens_of_an_answer())]
 
 
 def answers(make, load):
@@ -194,6 +207,7 @@ PROGRAMS = {
     "jax": train_jax,
     "generate": lambda: answers(generate, None),
     "classify": lambda: answers(classify, None),
+    "decode": lambda: answers(decode, None),
     "service": lambda: answers(generate, float(os.environ.get("LOAD", "0.3"))),
     "bursts": multiply_in_bursts,
     "rest": rest,
