@@ -1,8 +1,8 @@
 """When a borrower has called waiting launches back, from the first launch of the lender on: of a trace of both.
 
-    nvtaskset trace --seconds 5 -o FILE; news.py FILE
+    nvtaskset trace --seconds 5 -o FILE; news.py FILE [LENDER]
 
-A lender that launches graphs is left out: the trace has no launch of a kernel there.
+LENDER is a process; otherwise all lenders count. A lender that launches graphs is left out: the trace has no launch of a kernel there.
 """
 
 import bisect
@@ -19,7 +19,8 @@ def main():
     with open(sys.argv[1]) as file:
         events = json.load(file)
     back = [(event["pid"], event["ts"]) for event in events
-            if event["ph"] == "b" and event["name"].startswith("waits for the rest")]
+            if event["ph"] == "b" and event["name"].startswith("waits for the rest")
+            and sys.argv[2:] in ([], [str(event["pid"])])]
     launches = {}
     for event in events:
         if event.get("cat") == "kernel":
@@ -31,10 +32,11 @@ def main():
     for pid, at in back:
         times = launches.get(pid, [])
         last = bisect.bisect_right(times, (at, float("inf"))) - 1
-        if last < 0:  # no launch of the lender is in the trace
-            continue
-        is_next = times[last][1] < at and last + 1 < len(times) and times[last + 1][0] - at < COUNTED_US
-        news.append(0 if is_next else at - times[last][0])
+        following = times[last + 1][0] - at if last + 1 < len(times) else 0
+        has_ended = last >= 0 and times[last][1] < at
+        if last < 0 or (has_ended and last + 1 == len(times)):
+            continue  # the launch is not in the trace
+        news.append(0 if has_ended and following < COUNTED_US else at - times[last][0])
     if len(news) < 2:
         sys.exit("too few returns")
     parts = statistics.quantiles(news, n=100, method="inclusive")

@@ -310,8 +310,11 @@ static enum queue_answer toss(void *data, const struct queued *launch, struct qm
 
 static void *change_all_the_time(void *by)
 {
-	while (!atomic_load(&is_over))
-		changes += queue_walk(true, toss, by);
+	while (!atomic_load(&is_over)) {
+		int changed = queue_walk(true, toss, by);
+
+		changes += changed > 0 ? (unsigned int)changed : 0;
+	}
 	return NULL;
 }
 

@@ -42,10 +42,10 @@ static void *change_all_the_time(void *data)
 	while (!queued_want(true, &error))
 		nanosleep(&(const struct timespec){.tv_nsec = 10000000}, NULL);
 	for (;;) {
-		unsigned int changes = queue_walk(true, add_tpcs, &chance);
+		int changes = queue_walk(true, add_tpcs, &chance);
 
 		if (changes > 0) {
-			count->changes += changes;
+			count->changes += (unsigned int)changes;
 			count->walks++;
 		}
 	}

@@ -4,7 +4,7 @@
  *
  * link: -Wl,--wrap=process_clock_ns,--wrap=work_look,--wrap=peers_look,--wrap=mps_is_in_reach,--wrap=gpus_at
  * link: -Wl,--wrap=claims_see,--wrap=window_move,--wrap=queued_want,--wrap=hook_want_more,--wrap=peers_have_room
- * link: -Wl,--wrap=peers_next
+ * link: -Wl,--wrap=peers_next,--wrap=window_begin_anew
  */
 #include "../cases.h"
 #include "noted.h"
@@ -39,7 +39,7 @@ static bool has_peer;
 static bool was_open; /* at the last change of `are_noted` */
 static uint64_t launched, unended;
 static struct tpcset own;
-static bool cannot_note;
+static bool cannot_note, cannot_begin;
 static unsigned int asked; /* whether to note */
 static unsigned int looks_at_mps, looks_at_others, gpus;
 
@@ -100,6 +100,12 @@ WRAP(uint64_t, window_move, struct gate *gate, struct launch_end newest)
 {
 	window_sweep(gate);
 	return launches_wait ? 250 * US : UINT64_MAX;
+}
+
+bool __real_window_begin_anew(struct gate *);
+WRAP(bool, window_begin_anew, struct gate *gate)
+{
+	return !cannot_begin && __real_window_begin_anew(gate);
 }
 
 WRAP(bool, queued_want, bool wanted, struct error *error)
@@ -216,6 +222,23 @@ TEST(a_watcher_learns_what_is_borrowed)
 	keeper_end();
 	assert_each(read_noted(), 1, noted[0].tpcs, 0);
 	in_flight_tell(in_flight, ticket, ended);
+}
+
+/* A second thread changes launches of a different GPU. */
+TEST(claims_wait_for_a_walk)
+{
+	struct gate *gate = gates_of(&gpu);
+
+	wants = has_claim = true;
+	look_at(NOW);
+	uint64_t lender = gate->claims.list[0].lender;
+
+	cannot_begin = true;
+	look_at(NOW + 5 * MS);
+	assert_int_equal(gate->claims.list[0].lender, lender);
+	cannot_begin = false;
+	look_at(NOW + 10 * MS);
+	assert_true(gate->claims.list[0].lender > lender);
 }
 
 /* --- with a quota ------------------------------------------------------------------------------------------------- */

@@ -604,6 +604,23 @@ static void *change_slowly(void *unused)
 	return NULL;
 }
 
+static enum queue_answer walk_again(void *data, const struct queued *queued, struct qmd_mask *disable)
+{
+	assert_int_equal(queue_walk(true, walk_again, NULL), -1);
+	++*(unsigned int *)data;
+	return QUEUE_STOP;
+}
+
+TEST(one_walk_at_a_time)
+{
+	unsigned int walks = 0;
+
+	prepare();
+	while (in_flight_of(0) < 3)
+		launch_into(0);
+	assert_each(queue_walk(true, walk_again, &walks), 0, walks, 1);
+}
+
 /* The thread of the change does not exist in the child. */
 TEST(forked_in_a_change)
 {

@@ -946,6 +946,53 @@ TEST(launches_become_wide_for_a_second_lender)
 	drain();
 }
 
+/* As a second thread that changes launches of a different GPU. */
+static enum queue_answer come_back_in_walk(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	struct claims_idle idle;
+
+	work(&lenders[0], true);
+	window_look(&gate, &idle);
+	assert_false(window_begin_anew(&gate));
+	return QUEUE_STOP;
+}
+
+TEST(called_back_at_the_next_look)
+{
+	struct claims_idle idle;
+
+	begin_deep();
+	watch(&segment, now);
+	unsigned int wide = wide_ones();
+
+	queue_walk(true, come_back_in_walk, NULL);
+	assert_each(wide_ones(), wide, read_noted(), 0);
+	window_look(&gate, &idle);
+	assert_int_equal(read_noted(), 1);
+	check_only_fetched_are_wide();
+	drain();
+}
+
+/* A fetched launch keeps two lenders waiting that come back one after the other. */
+TEST(both_keep_waiting)
+{
+	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
+	struct claims_idle idle;
+
+	begin(two);
+	run(KNOWN);
+	watch(&segment, now);
+	for (unsigned int i = 0; i < LENDERS; i++) {
+		work(&lenders[i], true);
+		window_look(&gate, &idle);
+		assert_each(read_noted(), 1, noted[0].kind, SEGMENT_KEEPS_WAITING, noted[0].other, i + 1);
+		window_look(&gate, &idle);
+		assert_int_equal(read_noted(), 0);
+	}
+	assert_int_equal(gate.opened, 0);
+	drain();
+}
+
 /* A second lender was idle for too short a time, and comes back. */
 TEST(nothing_is_called_back_for_a_lender_without_wide_launches)
 {

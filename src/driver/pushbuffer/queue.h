@@ -118,9 +118,9 @@ typedef enum queue_answer queue_visitor(void *data, const struct queued *launch,
 /* Visits the launches that have not started: stream by stream, from the oldest to the newest. With `again` the
  * walk begins with the oldest launch, and so does the next walk; otherwise behind the last launch that was visited
  * and not answered by QUEUE_STOP. Returns the number of launches with a new mask. From any thread; a second thread
- * meanwhile gets 0. No system call. The cost: the visited launches, and a search among launches that have ended since
+ * meanwhile gets -1. No system call. The cost: the visited launches, and a search among launches that have ended since
  * the last time. */
-unsigned int queue_walk(bool again, queue_visitor *visit, void *data);
+int queue_walk(bool again, queue_visitor *visit, void *data);
 
 /* --- forgetting ------------------------------------------------------------------------------------------------- */
 

@@ -145,7 +145,7 @@ struct walk {
 	queue_visitor *visit;
 	void *data;
 	bool again;
-	unsigned int changes;
+	int changes;
 };
 
 /* False: the launches behind are not visited. */
@@ -198,12 +198,14 @@ static void walk_queue(struct walk *walk, struct queue *queue)
 	atomic_store(&queue->answered, walk->again ? oldest : before);
 }
 
-unsigned int queue_walk(bool again, queue_visitor *visitor, void *data)
+int queue_walk(bool again, queue_visitor *visitor, void *data)
 {
 	struct queue *queues = atomic_load(&notes_queues);
 	struct walk walk = {.visit = visitor, .data = data, .again = again};
 
-	if (queues && !atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire)) {
+	if (queues && atomic_exchange_explicit(&is_being_changed, true, memory_order_acquire)) {
+		walk.changes = -1;
+	} else if (queues) {
 		walks++;
 		for (uint64_t left = atomic_load(&notes_living); left != 0; left &= left - 1)
 			walk_queue(&walk, &queues[__builtin_ctzll(left)]);

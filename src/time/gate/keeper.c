@@ -157,6 +157,26 @@ static void see_borrowers(void)
 	bells_set(bells, count);
 }
 
+/* False if the claims have changed, and a second thread changes launches now. */
+static bool set_claims(struct gate *gate, const struct claims *made)
+{
+	bool stays = claims_are_equal(made, &gate->claims), can_be_set = stays || window_begin_anew(gate);
+
+	if (can_be_set) {
+		see_borrowed(gate, stays);
+		if (!tpcset_equal(&made->all_own, &gate->claims.all_own))
+			keeper.host = (struct host_bound){.looked = 0};
+	}
+	if (can_be_set && !stays) {
+		memset(gate->lent_ns, 0, sizeof gate->lent_ns);
+		gate->claims = *made;
+		atomic_store(&gate->known, (made->count > 0 ? GATE_HAS_CLAIMS : 0) |
+		                                   (made->has_part ? 0 : GATE_HAS_NO_PART) |
+		                                   (made->is_narrow ? GATE_IS_NARROW : 0));
+	}
+	return can_be_set;
+}
+
 /* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
 static bool see_gpu(const struct gpu *gpu)
 {
@@ -167,26 +187,15 @@ static bool see_gpu(const struct gpu *gpu)
 	if (!gate || !gpu->topology)
 		return false;
 	claims_see(&made, gpu->pci, &keeper.rules);
-	if (!lock(gate)) {
-		keeper.has_all = false;
-		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
-	}
-	bool stays = claims_are_equal(&made, &gate->claims);
+	bool is_set = lock(gate);
 
-	keeper.has_all = keeper.has_all && made.has_part && !made.is_narrow;
-	if (!stays)
-		window_begin_anew(gate);
-	see_borrowed(gate, stays);
-	if (!tpcset_equal(&made.all_own, &gate->claims.all_own))
-		keeper.host = (struct host_bound){.looked = 0};
-	if (!stays) {
-		memset(gate->lent_ns, 0, sizeof gate->lent_ns);
-		gate->claims = made;
-		atomic_store(&gate->known, (made.count > 0 ? GATE_HAS_CLAIMS : 0) |
-		                                   (made.has_part ? 0 : GATE_HAS_NO_PART) |
-		                                   (made.is_narrow ? GATE_IS_NARROW : 0));
+	if (is_set) {
+		is_set = set_claims(gate, &made);
+		gate_unlock(gate);
 	}
-	gate_unlock(gate);
+	keeper.has_all = keeper.has_all && is_set && made.has_part && !made.is_narrow;
+	if (!is_set)
+		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 	yielding_set_part(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
 	return made.count > 0 && keeper.has_gate;
 }

@@ -225,7 +225,7 @@ struct move {
 	struct launch_end newest;
 	bool waits;               /* launches wait that may still be changed */
 	bool is_full;             /* there is no room for one of these */
-	unsigned int called_back; /* launches that count in the window still */
+	int called_back;          /* launches that count in the window still */
 	uint64_t ticket;          /* of the last such launch */
 };
 
@@ -358,7 +358,8 @@ static enum queue_answer forget(void *data, const struct queued *launch, struct 
 	return move->called_back > 0 && !launch->is_behind_changes ? QUEUE_LEAVE : QUEUE_STOP;
 }
 
-void window_begin_anew(struct gate *gate)
+/* False while a second thread walks. */
+static bool leave_claims(struct gate *gate)
 {
 	struct move move = {.gate = gate};
 
@@ -367,9 +368,18 @@ void window_begin_anew(struct gate *gate)
 	if (move.called_back > 0)
 		queue_walk(true, forget, &move);
 	in_flight_disturb(&gate->in_flight);
-	gate->open = 0;
-	gate->opened = 0;
-	gate->part.is_known = gate->wide.is_known = false;
+	return move.called_back >= 0;
+}
+
+bool window_begin_anew(struct gate *gate)
+{
+	bool begins = leave_claims(gate);
+
+	if (begins) {
+		gate->open = gate->opened = 0;
+		gate->part.is_known = gate->wide.is_known = false;
+	}
+	return begins;
 }
 
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event)
@@ -379,15 +389,16 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 	segment_note(time_news.segment, &event);
 }
 
-/* Some claims with wide launches came back: waiting launches leave the TPCs of claims. Fetched launches keep the claims
- * waiting. */
+/* Some claims with wide launches came back: waiting launches leave the TPCs of claims, or do at the next look. Fetched
+ * launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
-	window_begin_anew(gate);
+	uint32_t left = leave_claims(gate) ? back : 0;
 	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide;
 
-	for (unsigned int i = 0; back >> i != 0 && left_ns > 0; i++) {
-		if (back >> i & 1)
+	gate->opened &= ~left;
+	for (unsigned int i = 0; left >> i != 0 && left_ns > 0; i++) {
+		if (left >> i & 1)
 			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
 			                                            .end_ns = now + left_ns});
 	}

@@ -65,8 +65,9 @@ union window_cookie {
 /* Tells a watcher an event of the GPU and the claim. */
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
-/* The claims are about to change: waiting launches leave the TPCs of all claims, and are in the window no more. */
-void window_begin_anew(struct gate *gate);
+/* The claims are about to change: waiting launches leave the TPCs of all claims, and are in the window no more. False
+ * while a second thread changes launches, of a different GPU: the claims must not change. */
+bool window_begin_anew(struct gate *gate);
 
 /* Sweeps, and decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not
  * been told; a number of 0: no launch is. Returns when to move the window again, in ns from now; UINT64_MAX: no waiting
