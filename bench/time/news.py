@@ -2,7 +2,8 @@
 
     nvtaskset trace --seconds 5 -o FILE; news.py FILE [LENDER]
 
-LENDER is a process; otherwise all lenders count. A lender that launches graphs is left out: the trace has no launch of a kernel there.
+LENDER is a process; otherwise all lenders count. A lender that launches graphs is left out: the trace has no launch of
+a kernel there.
 """
 
 import bisect

@@ -237,8 +237,11 @@ TEST(claims_wait_for_a_walk)
 	look_at(NOW + 5 * MS);
 	assert_int_equal(gate->claims.list[0].lender, lender);
 	cannot_begin = false;
-	look_at(NOW + 10 * MS);
+	look_at(NOW + 6 * MS);
 	assert_true(gate->claims.list[0].lender > lender);
+	lender = gate->claims.list[0].lender;
+	look_at(NOW + 7 * MS);
+	assert_int_equal(gate->claims.list[0].lender, lender);
 }
 
 /* --- with a quota ------------------------------------------------------------------------------------------------- */

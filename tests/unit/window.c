@@ -957,6 +957,25 @@ static enum queue_answer come_back_in_walk(void *data, const struct queued *laun
 	return QUEUE_STOP;
 }
 
+static enum queue_answer begin_anew_in_walk(void *data, const struct queued *launch, struct qmd_mask *disable)
+{
+	*(bool *)data = window_begin_anew(&gate);
+	return QUEUE_STOP;
+}
+
+TEST(claims_without_wide_launches_may_change)
+{
+	bool begins = false;
+
+	begin_deep();
+	work(&lenders[0], true);
+	run(20 * MS);
+	assert_int_equal(gate.opened, 0);
+	queue_walk(true, begin_anew_in_walk, &begins);
+	assert_true(begins);
+	drain();
+}
+
 TEST(called_back_at_the_next_look)
 {
 	struct claims_idle idle;
@@ -964,9 +983,11 @@ TEST(called_back_at_the_next_look)
 	begin_deep();
 	watch(&segment, now);
 	unsigned int wide = wide_ones();
+	uint64_t openings = atomic_load(&segment.memory->openings);
 
 	queue_walk(true, come_back_in_walk, NULL);
 	assert_each(wide_ones(), wide, read_noted(), 0);
+	assert_int_equal(atomic_load(&segment.memory->openings), openings + 1);
 	window_look(&gate, &idle);
 	assert_int_equal(read_noted(), 1);
 	check_only_fetched_are_wide();

@@ -194,8 +194,10 @@ static bool see_gpu(const struct gpu *gpu)
 		gate_unlock(gate);
 	}
 	keeper.has_all = keeper.has_all && is_set && made.has_part && !made.is_narrow;
-	if (!is_set)
+	if (!is_set) {
+		keeper.others_seen = 0; /* the next look tries again */
 		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
+	}
 	yielding_set_part(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
 	return made.count > 0 && keeper.has_gate;
 }
@@ -401,6 +403,7 @@ static void see_others(uint64_t now)
 
 	keeper.has_all = true;
 	keeper.cannot_note = false; /* the next attempt */
+	keeper.others_seen = now;
 	peers_look(now, &keeper.work, &self);
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
@@ -415,7 +418,6 @@ static void see_others(uint64_t now)
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
 	keeper.has_claims = are_higher;
-	keeper.others_seen = now;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 

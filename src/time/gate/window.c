@@ -373,7 +373,7 @@ static bool leave_claims(struct gate *gate)
 
 bool window_begin_anew(struct gate *gate)
 {
-	bool begins = leave_claims(gate);
+	bool begins = leave_claims(gate) || gate->opened == 0;
 
 	if (begins) {
 		gate->open = gate->opened = 0;
@@ -389,14 +389,16 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 	segment_note(time_news.segment, &event);
 }
 
-/* Some claims with wide launches came back: waiting launches leave the TPCs of claims, or do at the next look. Fetched
- * launches keep the claims waiting. */
+/* Some claims with wide launches came back: waiting launches leave the TPCs of claims, or do at the next look, which
+ * the next launch of a claim asks for. Fetched launches keep the claims waiting. */
 static void call_back(struct gate *gate, uint32_t back)
 {
 	uint32_t left = leave_claims(gate) ? back : 0;
 	uint64_t now = process_clock_ns(), left_ns = gate->in_flight.wide;
 
 	gate->opened &= ~left;
+	if (left == 0)
+		segment_count_opening(time_news.segment);
 	for (unsigned int i = 0; left >> i != 0 && left_ns > 0; i++) {
 		if (left >> i & 1)
 			window_tell(gate, i, (struct segment_event){SEGMENT_KEEPS_WAITING, .begin_ns = now,
