@@ -32,12 +32,13 @@ def main():
     news = []
     for pid, at in back:
         times = launches.get(pid, [])
-        last = bisect.bisect_right(times, (at, float("inf"))) - 1
-        following = times[last + 1][0] - at if last + 1 < len(times) else 0
-        has_ended = last >= 0 and times[last][1] < at
-        if last < 0 or (has_ended and last + 1 == len(times)):
+        following = bisect.bisect_right(times, (at, float("inf")))
+        is_last = following == len(times)
+        has_ended = following > 0 and times[following - 1][1] < at
+        if following == 0 or (has_ended and is_last):
             continue  # the launch is not in the trace
-        news.append(0 if has_ended and following < COUNTED_US else at - times[last][0])
+        is_early = has_ended and times[following][0] - at < COUNTED_US
+        news.append(0 if is_early else at - times[following - 1][0])
     if len(news) < 2:
         sys.exit("too few returns")
     parts = statistics.quantiles(news, n=100, method="inclusive")

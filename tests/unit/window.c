@@ -632,6 +632,7 @@ TEST(left_in_time)
 /* Kernels of 100 us, behind each other in one stream. */
 static const struct scenario deep = {.streams = 1, .depth = DEPTH - 2, KERNELS(100 * US, 100 * US), ONE, .kinds = 1};
 static const struct scenario slow = {.streams = 1, .depth = 8, KERNELS(2200 * US, 2200 * US), ONE, .kinds = 1};
+static const struct scenario two_lenders = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
 
 static unsigned int wide_ones(void)
 {
@@ -933,9 +934,7 @@ TEST(no_move_for_a_while)
 /* Each of two lenders can tell. */
 TEST(launches_become_wide_for_a_second_lender)
 {
-	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
-
-	begin(two);
+	begin(two_lenders);
 	work(&lenders[1], true);
 	run(KNOWN);
 	uint64_t openings = atomic_load(&segment.memory->openings);
@@ -997,10 +996,9 @@ TEST(called_back_at_the_next_look)
 /* A fetched launch keeps two lenders waiting that come back one after the other. */
 TEST(both_keep_waiting)
 {
-	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
 	struct claims_idle idle;
 
-	begin(two);
+	begin(two_lenders);
 	run(KNOWN);
 	watch(&segment, now);
 	for (unsigned int i = 0; i < LENDERS; i++) {
@@ -1017,9 +1015,9 @@ TEST(both_keep_waiting)
 /* A second lender was idle for too short a time, and comes back. */
 TEST(nothing_is_called_back_for_a_lender_without_wide_launches)
 {
-	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
+	struct claims_idle idle;
 
-	begin(two);
+	begin(two_lenders);
 	work(&lenders[1], true);
 	run(KNOWN);
 	work(&lenders[1], false);
@@ -1028,8 +1026,6 @@ TEST(nothing_is_called_back_for_a_lender_without_wide_launches)
 	run_keeper();
 	assert_int_equal(gate.open, 3);
 	unsigned int wide = wide_ones(), learnt = learnt_ones();
-
-	struct claims_idle idle;
 
 	assert_true(wide > 5 && learnt > 0);
 	work(&lenders[1], true);
@@ -1040,9 +1036,7 @@ TEST(nothing_is_called_back_for_a_lender_without_wide_launches)
 
 TEST(next_move)
 {
-	const struct scenario two = {.streams = 1, .depth = 40, SHORT, .lent = {0xf0, 0xf00}, .kinds = KINDS};
-
-	begin(two);
+	begin(two_lenders);
 	run(KNOWN);
 	assert_int_equal(move_anew(), LIMIT / 4);
 	gate.claims.list[0].limit_ns = gate.claims.list[1].limit_ns = 2 * LIMIT;
