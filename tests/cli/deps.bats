@@ -161,8 +161,10 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 	for command in make mkdir find rm sh awk dirname sort; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
+	# A user may not write to the usual PREFIX, and make install says so.
+	make=(env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" PREFIX="$WORK")
 	for goal in all demo check install; do
-		PATH=$WORK/bin run ! env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" "$goal" </dev/null
+		PATH=$WORK/bin run ! "${make[@]}" "$goal" </dev/null
 		[ "$(grep -c '^deps: ' <<<"$output")" -eq 2 ]
 		[ "$(grep -vcE '^(deps: |make: (Entering|Leaving) directory )' <<<"$output")" -eq 1 ]
 		[ ! -e "$WORK/build" ]
