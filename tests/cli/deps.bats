@@ -161,7 +161,7 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 	for command in make mkdir find rm sh awk dirname sort; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"
 	done
-	# A user may not write to the usual PREFIX, and make install says so.
+	# make install would refuse first where the user may not write to the usual PREFIX.
 	make=(env -u MAKEFLAGS -u MAKELEVEL -u CC make -j2 -C "$ROOT" BUILD="$WORK/build" PREFIX="$WORK")
 	for goal in all demo check install; do
 		PATH=$WORK/bin run ! "${make[@]}" "$goal" </dev/null
