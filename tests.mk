@@ -132,7 +132,7 @@ test_environment = BUILD=$(abspath $(BUILD)) MAKEFLAGS='$(filter-out -j% --jobse
 
 # Many tests wait more than they compute: more tests than cores run at a time. Where tests would see each other's
 # programs (tests/run), only tests that look at no processes do.
-are_apart := $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo yes)
+are_apart := $(shell tests/run --is-apart && echo yes)
 JOBS ?= $(shell echo $$(($(if $(are_apart),3,2) * $$(nproc))))
 # The tests of $(1) whose heads have the key $(2).
 having = $(foreach test,$(1),$(if $(call told,$(2),$(test)),$(test)))
