@@ -62,7 +62,7 @@ struct timespec clock_for_kernel(uint64_t ns)
 
 void clock_pause_us(long microseconds)
 {
-	const struct timespec pause = {.tv_nsec = microseconds * 1000};
+	const struct timespec pause = {microseconds / 1000000, microseconds % 1000000 * 1000};
 	int saved = errno;
 
 	syscall(SYS_nanosleep, &pause, NULL);

@@ -20,7 +20,7 @@ double clock_boot_ms(void);
 /* A time of process_clock_ns on the process's own CLOCK_MONOTONIC, for system calls. */
 struct timespec clock_for_kernel(uint64_t ns);
 
-/* Pauses the thread for `microseconds`, less than a second; shorter if a signal comes. */
+/* Pauses the thread for `microseconds`; shorter if a signal comes. */
 void clock_pause_us(long microseconds);
 
 /* Finds the kernel's function and the process's namespace: when the library is loaded, and in the child of a fork,
