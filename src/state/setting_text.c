@@ -231,13 +231,15 @@ static int parse_bytes(const struct passage *it)
 	const size_t digits = strspn(it->text, "0123456789"), most = it->is_plain ? 19 : 9;
 	const uint64_t number = digits > 0 && digits <= most ? strtoull(it->text, NULL, 10) : 0;
 	const char *rest = it->text + digits, *unit = rest[0] ? strchr(units_of_memory + 1, rest[0]) : NULL;
+	const int bits = unit ? 10 * (int)(unit - units_of_memory + 1) : 0;
 	bool ends = is_off(it->text) || (it->is_plain && strcmp(it->text, "0") == 0);
-	bool fits = it->is_plain ? rest[0] == '\0' && number <= INT64_MAX : unit && rest[1] == '\0';
+	bool is_whole = it->is_plain ? rest[0] == '\0' : unit && rest[1] == '\0';
+	bool fits = is_whole && number <= (uint64_t)INT64_MAX >> bits;
 
 	if (!ends && (number == 0 || !fits))
 		return error_set(it->error, "must be a whole number and M, G or T (powers of 1024), such as 512M or "
 		                            "2G, or 'max'");
-	it->to->memory = ends ? SEGMENT_MEMORY_OFF : unit ? number << 10 * (unit - units_of_memory + 1) : number;
+	it->to->memory = ends ? SEGMENT_MEMORY_OFF : number << bits;
 	return 0;
 }
 
