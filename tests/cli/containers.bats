@@ -122,6 +122,37 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	ls "$WORK/cdi/nvtaskset" | diff - <(printf '%s\n' new{0..7})
 }
 
+# Each round meets the moment between the two in one of some ten.
+@test "a device that is added and removed at once has its group, or neither is there" {
+	for i in {1..60}; do
+		cdi add -t 0-7 --mps off a
+		cdi remove a 3>&- &
+		run cdi add -t 0-7 --mps off a
+		wait
+		[ "$status" -eq 0 ] || [[ "$output" == *": was removed meanwhile; try again" ]]
+		listed=$(jq -r '.devices[].name' "$WORK/cdi/nvtaskset.json" 2>/dev/null || true)
+		[ "$listed" = "$(ls "$WORK/cdi/nvtaskset")" ]
+		[ -z "$listed" ] || cdi remove a
+	done
+}
+
+@test "a device stays as it was where the specification cannot be written" {
+	cdi add -t 0-7 --mps off a
+	mv "$WORK/cdi/nvtaskset.json" "$WORK/real"
+	ln -s "$WORK/real" "$WORK/cdi/nvtaskset.json"
+	run -1 cdi add -t 8-15 --mps off a
+	[[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/a")" = *"current TPC list: 0-7"* ]]
+}
+
+@test "a device without a name, of another program, harms no command" {
+	cdi add -t 0-7 --mps off a
+	jq '.devices = [{"containerEdits": {}}] + .devices' "$WORK/cdi/nvtaskset.json" >"$WORK/edited"
+	cp "$WORK/edited" "$WORK/cdi/nvtaskset.json"
+	cdi add -t 8-15 --mps off b
+	cdi remove a
+	[ "$(jq -c '[.devices[].name]' "$WORK/cdi/nvtaskset.json")" = '[null,"b"]' ]
+}
+
 @test "MPS: a device has the pipes of its daemon, at another place, and no others" {
 	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 	for name in a b; do

@@ -364,15 +364,26 @@ int group_file_make(struct group *group, const char *path, const char *cgroup, s
 	return result == 0 ? group_file_open(group, path, error) : result;
 }
 
+int group_file_remove_locked(const char *path, struct error *error)
+{
+	const char *name;
+	int directory = open_directory(path, &name, error), result = 0;
+
+	if (directory < 0)
+		return -1;
+	if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
+		result = error_set_errno(error, "%.200s", path);
+	close(directory);
+	return result;
+}
+
 int group_file_remove(const char *path, struct error *error)
 {
-	struct place place;
-	int result = 0;
+	int lock = group_file_lock_directory(path, error), result = -1;
 
-	if (enter(&place, path, error) < 0)
-		return -1;
-	if (unlinkat(place.directory, place.name, 0) < 0 && errno != ENOENT)
-		result = error_set_errno(error, "%.200s", path);
-	leave(&place);
+	if (lock >= 0) {
+		result = group_file_remove_locked(path, error);
+		close(lock);
+	}
 	return result;
 }

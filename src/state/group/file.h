@@ -22,8 +22,10 @@ int group_file_open(struct group *group, const char *path, struct error *error);
  * name. `cgroup` is as in /proc/PID/cgroup, or "". Opens an existing file. -1 with the reason. */
 int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error);
 
-/* Removes the file; no failure if there is none. Running processes keep their partitions. -1 with the reason. */
+/* Removes the file; no failure if there is none. Running processes keep their partitions. -1 with the reason.
+ * group_file_remove_locked: the caller holds the lock of the directory. */
 int group_file_remove(const char *path, struct error *error);
+int group_file_remove_locked(const char *path, struct error *error);
 
 /* Keeps other processes from choosing TPCs in the directory of the file, until the descriptor is closed. Waits a
  * bounded time. -1 with the reason. */

@@ -23,6 +23,7 @@
 #include "state/pool/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ struct plan {
 	struct specification specification;
 	struct topology_list list;
 	struct gpu_choices chosen;
-	struct segment_revision revision;
+	struct segment_revision before, revision; /* of the group; `before`: unless the group is new */
 	struct mps_status mps;
 	struct group group;
 	struct pool_place pool; /* with --pool */
@@ -201,6 +202,17 @@ static int read_locked(struct plan *plan, struct error *error)
 	return plan->lock < 0 ? -1 : specification_open(&plan->specification, plan->options->output, error);
 }
 
+/* A second command may have removed the group before the lock. */
+static int check_group_stays(const struct plan *plan, struct error *error)
+{
+	int file = open(plan->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	bool stays = file >= 0 && group_is_same(group_identity_of(file), plan->group.identity);
+
+	if (file >= 0)
+		close(file);
+	return stays ? 0 : error_set(error, "%.80s: was removed meanwhile; try again", plan->options->group);
+}
+
 /* Under the lock. The group's page is there before a container needs the page. */
 static int write_pool(struct plan *plan, struct error *error)
 {
@@ -232,20 +244,34 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return read_locked(plan, error) < 0 || write_pool(plan, error) < 0 ||
+	return read_locked(plan, error) < 0 || check_group_stays(plan, error) < 0 || write_pool(plan, error) < 0 ||
 	                       specification_put(&plan->specification, &device, plan->hook,
 	                                                         plan->library, plan->front, error) < 0
 	               ? -1
 	               : specification_write(&plan->specification, error);
 }
 
-/* The group gets its partition before the device can be used. */
+/* The group gets its partition before the device can be used. Running containers of a device keep theirs if the command
+ * fails. */
+static int put_device(struct plan *plan, struct error *error)
+{
+	uint64_t number;
+	bool is_known = group_read(&plan->group, &plan->before, &number);
+
+	if (group_change(&plan->group, &plan->revision, error) < 0)
+		return -1;
+	int result = write_device(plan, error);
+
+	if (result < 0 && !plan->is_new && is_known)
+		group_change(&plan->group, &plan->before, NULL);
+	return result;
+}
+
 static int add_device(struct plan *plan, struct error *error)
 {
 	if (make_group(plan, error) < 0)
 		return -1;
-	int result = choose_tpcs(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
-	                     ? -1 : write_device(plan, error);
+	int result = choose_tpcs(plan, error) < 0 ? -1 : put_device(plan, error);
 
 	if (result < 0 && plan->is_new)
 		pool_file_remove(plan->path, NULL);
@@ -312,9 +338,9 @@ int action_cdi_remove(const struct options *options, struct error *error)
 	}
 	if (result == 0)
 		result = pool_file_remove(plan.path, error);
-	unlock(&plan);
 	if (result == 0)
-		result = group_file_remove(plan.path, error);
+		result = group_file_remove_locked(plan.path, error);
+	unlock(&plan);
 	specification_close(&plan.specification);
 	return result;
 }

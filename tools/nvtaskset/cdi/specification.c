@@ -55,14 +55,17 @@ static int find_path(struct specification *specification, const char *path, stru
 
 int specification_open(struct specification *specification, const char *path, struct error *error)
 {
-	json_error_t why;
-
 	*specification = (struct specification){.root = NULL};
 	if (find_path(specification, path ? path : CDI_FILE, error) < 0)
 		return -1;
-	if (access(specification->path, F_OK) < 0 && errno == ENOENT)
+	FILE *file = fopen(specification->path, "re");
+
+	if (!file && errno == ENOENT)
 		return 0;
-	specification->root = json_load_file(specification->path, 0, &why);
+	if (file) {
+		specification->root = json_loadf(file, 0, NULL);
+		fclose(file);
+	}
 	return is_ours(specification->root)
 	               ? 0
 	               : error_set(error, "%.200s: not a specification of nvtaskset's: remove it", specification->path);
@@ -203,7 +206,9 @@ static const char *version_of(const struct specification *specification)
 	size_t i;
 
 	json_array_foreach(devices_of(specification), i, device) {
-		if (isdigit((unsigned char)json_string_value(json_object_get(device, "name"))[0]))
+		const char *name = json_string_value(json_object_get(device, "name"));
+
+		if (name && isdigit((unsigned char)name[0]))
 			version = "0.5.0";
 	}
 	return version;
