@@ -32,11 +32,11 @@ chosen() {
 }
 
 @test "the printed choice can be pasted as options" {
-	run -0 nvtaskset --dry-run -n 20
+	run -0 --separate-stderr nvtaskset --dry-run -n 20
 	[ -n "$output" ]
 	[ "$(nvtaskset --dry-run -t "$output")" = "$output" ]
 	own_gpus h200-x2
-	run nvtaskset --dry-run -G all -n 20
+	run --separate-stderr nvtaskset --dry-run -G all -n 20
 	[ -n "$output" ]
 	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
 }
@@ -218,7 +218,7 @@ run_kernels() { # how many programs
 
 @test "another number on each GPU" {
 	own_gpus h200-x2
-	run nvtaskset --dry-run --strategy distributed -n -G 0:4 -G 1:13%
+	run --separate-stderr nvtaskset --dry-run --strategy distributed -n -G 0:4 -G 1:13%
 	[[ "$output" =~ ^-G\ [0-9a-f:.]+:0,8,16,24\ -G\ [0-9a-f:.]+:0-1,8-9,16-17,24-25$ ]]
 }
 
