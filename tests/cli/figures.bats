@@ -22,14 +22,25 @@ without_comments() { # FILE, from standard input
 	esac
 }
 
-# README's data measure where and when kernels run: sources that no launch passes may change.
-@test "since README's data were measured, the way of a launch has changed in comments only" {
-	local commit file
+# Whether a commit changes more than comments in these sources.
+changes() { # COMMIT PATH…
+	local file commit=$1
+	for file in $(git diff --name-only "$commit^" "$commit" -- "${@:2}"); do
+		diff -q <(git show "$commit^:$file" 2>/dev/null | without_comments "$file") \
+			<(git show "$commit:$file" 2>/dev/null | without_comments "$file") >/dev/null || return 0
+	done
+	return 1
+}
+
+# README's data measure where and when kernels run. A commit on the way of a launch needs new data, or a line "Data-hold:
+# REASON" in its message: no program of README's comes there.
+@test "since README's data were measured, each change of a launch's way says why the data hold" {
+	local way=(src/driver src/gpu src/launch src/mps src/shim src/state/kernels src/time tools/nvtaskset/start) measured commit
 	cd "$ROOT"
-	commit=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\) .*/\1/p' README.md | head -n 1)
-	git cat-file -e "$commit^{commit}" || skip "README's commit is not in this clone"
-	for file in $(git diff --name-only "$commit" -- \
-		src/driver src/gpu src/launch src/mps src/shim src/state/kernels src/time tools/nvtaskset/start); do
-		diff <(git show "$commit:$file" | without_comments "$file") <(without_comments "$file" <"$file")
+	measured=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\) .*/\1/p' README.md | head -n 1)
+	git cat-file -e "$measured^{commit}" || skip "README's commit is not in this clone"
+	for commit in $(git log --format=%h "$measured..HEAD" -- "${way[@]}"); do
+		[ -n "$(git log -1 --format='%(trailers:key=Data-hold)' "$commit")" ] || ! changes "$commit" "${way[@]}" ||
+			{ echo "$commit changes what README's data measure" && return 1; }
 	done
 }
