@@ -596,6 +596,21 @@ TEST(quota_spent_between_two_looks)
 	assert_int_equal(quota_spent_at(&of_one, now + 20 * MS), 0);
 }
 
+/* Our thread sleeps in a pause, and a launch asks for a look: the pause costs no quota. */
+TEST(quota_after_a_pause)
+{
+	const struct suspension none = {.is_on = false};
+	struct quota of_one = {.is_spent = false};
+	uint64_t until;
+
+	begin();
+	quota_use(&of_one, 30 * MS, 100 * MS, &budgets[0], now);
+	quota_ask(&of_one, now, false, &none, &until);
+	now += 3000 * MS;
+	assert_false(quota_ask(&of_one, now, true, &none, &until));
+	assert_in_range(quota_soonest(&of_one, now) - now, 25 * MS, 30 * MS);
+}
+
 /* Each launch lies in many periods, and the thread looks at few of them. */
 TEST(quota_of_launches_longer_than_periods)
 {

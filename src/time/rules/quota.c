@@ -33,6 +33,9 @@ static void account(struct quota *quota, uint64_t now, bool wants, const struct 
 {
 	unsigned int looks = (unsigned int)quota->wanted + wants;
 
+	/* A launch with nothing in flight asks for a look: the work did not begin long before this look. */
+	if (!quota->wanted && now > LOOK_MAX_NS)
+		quota->accounted = max_u64(quota->accounted, now - LOOK_MAX_NS);
 	if (suspension->since > quota->accounted && suspension->since < now)
 		use(quota, suspension->since, !suspension->is_on, looks);
 	use(quota, now, suspension->is_on, looks);
