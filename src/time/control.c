@@ -46,12 +46,14 @@ static void never_again(enum segment_time_state why)
 	errno = saved;
 }
 
-/* A call that waits for the GPU tells of a fault. Under MPS, a fault ends the work of all clients: no client waits. */
+/* A graph uploads nothing that asks for a look, and our thread may sleep. A call that waits for the GPU tells of a fault.
+ * Under MPS, a fault ends the work of all clients: no client waits. */
 bool control_wants_call(int id)
 {
-	bool may_tell_fault = calls_synchronize(id) && time_thread_exists() && !kernel_access_is_of_mps();
+	bool may_wake = calls_run_graph(id), may_tell_fault = calls_synchronize(id) && !kernel_access_is_of_mps();
 
-	return memory_use_wants_call(id) || kernel_access_wants_call(id) || may_tell_fault;
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) ||
+	       ((may_wake || may_tell_fault) && time_thread_exists());
 }
 
 void control_call_begins(const struct call *call)

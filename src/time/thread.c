@@ -92,6 +92,9 @@ static void follow_rules(const struct segment_revision *revision)
 		peers_join(&time_news.segment->group);
 	else
 		peers_leave();
+	/* A daemon of MPS came: nobody looks at turns any more. */
+	if (is_for_gate(revision) && !is_gated)
+		turns_end();
 	if (is_for_gate(revision))
 		keeper_follow(time_news.segment, revision);
 	else

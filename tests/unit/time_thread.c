@@ -84,8 +84,11 @@ WRAP(void, keeper_end, void)
 	do_once(&at_follow);
 }
 
+static atomic_uint turns_ended;
+
 WRAP(void, turns_end, void)
 {
+	atomic_fetch_add(&turns_ended, 1);
 	do_once(&at_end);
 }
 
@@ -190,6 +193,33 @@ TEST(in_force_once_the_gate_has_looked)
 		segment_read_time(&segment, &time);
 	assert_int_equal(time.state, SEGMENT_TIME_MPS_GONE);
 	atomic_store(&is_client, false);
+}
+
+/* The program may be suspended, and nobody would resume it. */
+TEST(a_daemon_of_mps_that_comes_later_ends_the_turns)
+{
+	control_look();
+	wait_for_looks(1);
+	unsigned int ended = atomic_load(&turns_ended);
+
+	atomic_store(&is_client, true);
+	give(&third);
+	wait_for_looks(2);
+	assert_int_equal(atomic_load(&turns_ended), ended + 1);
+	give(&third);
+	wait_for_looks(3);
+	assert_int_equal(atomic_load(&turns_ended), ended + 1);
+	atomic_store(&is_client, false);
+}
+
+/* Our thread may sleep, and a graph's launch uploads nothing. */
+TEST(launches_of_graphs_are_heard)
+{
+	assert_false(control_wants_call(CALL_GRAPH_LAUNCH));
+	control_look();
+	wait_for_looks(1);
+	assert_true(control_wants_call(CALL_GRAPH_LAUNCH) && control_wants_call(CALL_GRAPH_LAUNCH_PER_THREAD));
+	assert_false(control_wants_call(CALL_GRAPH_UPLOAD));
 }
 
 /* It may come later than all that this process has in flight. */
