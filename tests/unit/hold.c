@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
+#include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "launch/graphs/graphs.h"
@@ -342,8 +343,7 @@ TEST(a_graph_is_counted_before_the_gate_forgets_the_launch)
 	assert_each(entering_at_count, 1, atomic_load(&gate_state.entering), 0);
 }
 
-/* A change to more TPCs comes after twenty times the cost of the last change. */
-TEST(a_graph_changes_seldom)
+static struct claim *lend_to_graph(void)
 {
 	const struct launched_work work = {.what = &frame, .is_graph = true};
 	struct length *length = lengths_find(&work);
@@ -355,6 +355,14 @@ TEST(a_graph_changes_seldom)
 	gate.claims.part = gate.claims.all_own;
 	claim->gives = claim->takes = (struct tpcset){{0xf00}};
 	claim->is_unknown = claim->is_open = true;
+	return claim;
+}
+
+/* A change to more TPCs comes after twenty times the cost of the last change. */
+TEST(a_graph_changes_seldom)
+{
+	struct claim *claim = lend_to_graph();
+
 	assert_true(launch_graph(CUDA_ERROR_INVALID_VALUE));
 	claim->is_open = false;
 	assert_false(launch_graph(CUDA_ERROR_INVALID_VALUE));
@@ -363,6 +371,35 @@ TEST(a_graph_changes_seldom)
 	assert_false(launch_graph(CUDA_ERROR_INVALID_VALUE));
 	now++;
 	assert_true(launch_graph(CUDA_ERROR_INVALID_VALUE));
+}
+
+/* As while a thread with the lock is preempted. The nodes are in lent TPCs, since the last launch. */
+TEST(a_graph_leaves_lent_tpcs_without_the_lock_as_well)
+{
+	lend_to_graph();
+	assert_true(launch_graph(CUDA_ERROR_INVALID_VALUE));
+	assert_true(graph_is_at != 0);
+	atomic_store(&gate.is_locked, true);
+	assert_false(launch_graph(CUDA_ERROR_INVALID_VALUE));
+	assert_int_equal(graph_is_at, 0);
+}
+
+/* --- without the lock --------------------------------------------------------------------------------------------- */
+
+static CUresult capture(CUstream stream, int *status)
+{
+	*status = !CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* No thread counts the end of a captured launch. */
+TEST(a_captured_launch_does_not_enter)
+{
+	atomic_store(&gate.is_locked, true);
+	driver.stream_is_capturing = capture;
+	assert_goes_at_once();
+	driver.stream_is_capturing = NULL;
+	assert_int_equal(atomic_load(&gate_state.entering), 0);
 }
 
 RUN_TESTS_IN(begin_all, NULL, begin, NULL)

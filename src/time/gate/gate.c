@@ -64,26 +64,33 @@ static uint64_t number_of(const struct tpcset *tpcs)
 	return number | 1;
 }
 
+static enum graph_move move_graph(const struct arrival *arrival, struct frame *frame, uint64_t place, bool may_move)
+{
+	uint64_t now = process_clock_ns();
+	enum graph_move move = graph_instances_move((CUgraphExec)arrival->work.what, place, may_move);
+
+	if (move == GRAPH_MOVES) {
+		atomic_store(&gate_state.graphs_have_moved, true);
+		frame->moves_since = now;
+	}
+	return move;
+}
+
 /* The place of the graph's nodes for this launch. A graph does not change to more TPCs again and again: meanwhile the
  * graph stays in the own part. */
 static void settle_graph(const struct arrival *arrival, struct frame *frame)
 {
-	CUgraphExec exec = (CUgraphExec)arrival->work.what;
 	const struct claims *claims = &arrival->gate->claims;
-	uint64_t in_part = claims->is_narrow ? number_of(&claims->part) : 0, now = process_clock_ns();
-	bool may_move = !frame->has_more || !arrival->has_part || now >= atomic_load(&arrival->length->until);
+	uint64_t in_part = claims->is_narrow ? number_of(&claims->part) : 0;
 	uint64_t place = frame->has_more ? number_of(&frame->more) : in_part;
-	enum graph_move move = graph_instances_move(exec, place, may_move);
+	bool may_move = !frame->has_more || !arrival->has_part ||
+	                process_clock_ns() >= atomic_load(&arrival->length->until);
 
-	if (move == GRAPH_STAYS) {
+	if (move_graph(arrival, frame, place, may_move) == GRAPH_STAYS) {
 		in_flight_tell(&arrival->gate->in_flight, frame->ticket, none); /* no wide launch runs */
 		frame->has_more = false;
 		frame->ticket = 0;
-		move = graph_instances_move(exec, in_part, true);
-	}
-	if (move == GRAPH_MOVES) {
-		atomic_store(&gate_state.graphs_have_moved, true);
-		frame->moves_since = now;
+		move_graph(arrival, frame, in_part, true);
 	}
 }
 
@@ -151,15 +158,24 @@ static void answer(const struct arrival *arrival, struct frame *frame)
 		frame->launched_ns = process_clock_ns();
 }
 
-/* Without the lock, the launch stays in the own part. */
-static void decide_under_lock(struct arrival *arrival, struct frame *frame)
+/* A thread with the lock stands still. The launch stays where a wait has put the launch, or in the own part. */
+static void decide_without_lock(const struct arrival *arrival, struct frame *frame)
+{
+	frame->has_more = arrival->open != 0;
+	frame->more = arrival->more;
+	frame->ticket = arrival->ticket;
+	frame->cookie = cookie_of(arrival, true, true, next_waits(arrival));
+	if (arrival->work.is_graph)
+		move_graph(arrival, frame, frame->has_more ? number_of(&frame->more) : 0, true);
+}
+
+static void decide(struct arrival *arrival, struct frame *frame)
 {
 	const struct claims *claims = &arrival->gate->claims;
 	bool is_graph = arrival->work.is_graph;
 
-	if (!gate_lock(arrival->gate)) {
-		frame->ticket = arrival->ticket;
-		frame->cookie = cookie_of(arrival, true, true, next_waits(arrival));
+	if (!gate_lock_soon(arrival->gate, 0)) {
+		decide_without_lock(arrival, frame);
 		return;
 	}
 	if (is_graph && claims->count > 0 && arrival->ticket == 0 && claims->has_part)
@@ -200,7 +216,7 @@ static void begin(const struct call *call)
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
 	if (may_wait || arrival.work.is_graph || some_wait)
-		decide_under_lock(&arrival, frame);
+		decide(&arrival, frame);
 	else
 		frame->cookie = cookie_of(&arrival, false, false, false);
 	if (some_wait)

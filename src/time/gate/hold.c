@@ -145,10 +145,12 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 
 	if (arrival->is_together)
 		atomic_fetch_add(&gate_state.together, 1);
-	if (arrival->open != 0)
+	if (arrival->open != 0) {
+		arrival->more = window_tpcs(gate, arrival->open)->tpcs;
 		arrival->ticket = window_add(gate, arrival->open, arrival->ns, end);
-	else if (has_quota)
+	} else if (has_quota) {
 		arrival->ticket = window_follow(gate, arrival->length, end);
+	}
 	if (has_quota && in_flight == 0) {
 		atomic_store(&gate_state.began, arrival->now);
 		wakeup_ring();
@@ -191,7 +193,7 @@ static bool try(struct arrival *arrival)
 		gate_unlock(arrival->gate);
 	} else if (arrival->must_go ||
 	           (arrival->since != 0 && process_clock_ns() - arrival->since > LENDING_EPISODE_NS)) {
-		atomic_fetch_add(&gate_state.entering, 1);
+		atomic_fetch_add(&gate_state.entering, !arrival->is_captured);
 		does = true;
 	}
 	return does;

@@ -22,6 +22,7 @@ struct arrival {
 	bool is_together;     /* the kernel may wait for further launches */
 	bool has_part;        /* the launch fits into TPCs without a higher claim */
 	uint32_t open;        /* the claims whose TPCs the launch gets */
+	struct tpcset more;   /* with these TPCs */
 	uint64_t ns, ticket;  /* of in_flight.h */
 };
 
