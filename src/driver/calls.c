@@ -187,6 +187,8 @@ struct flat_array {
 };
 
 enum {
+	ARRAY_LAYERED = 0x01, /* CUDA_ARRAY3D_LAYERED: the depth is a number of layers */
+	ARRAY_CUBE = 0x04,    /* CUDA_ARRAY3D_CUBEMAP: of faces */
 	ARRAY_SPARSE = 0x40,  /* CUDA_ARRAY3D_SPARSE: memory is mapped into the array later */
 	ARRAY_DEFERRED = 0x80 /* CUDA_ARRAY3D_DEFERRED_MAPPING: the same */
 };
@@ -227,20 +229,25 @@ static size_t half(size_t length)
 	return length > 1 ? length / 2 : length;
 }
 
+/* The driver makes one level at least, and none behind a level of one element. */
 uint64_t calls_bytes_of_array(const struct call *call)
 {
 	struct call_array array = array_of(call);
 	const struct call_create_array *create = (const struct call_create_array *)call->arguments;
 	unsigned int levels = call->id == CALL_MIPMAPS_CREATE ? create->levels : 1;
+	bool has_memory = !(array.flags & (ARRAY_SPARSE | ARRAY_DEFERRED));
+	bool is_volume = !(array.flags & (ARRAY_LAYERED | ARRAY_CUBE)), is_last = false;
 	uint64_t bytes = 0;
 
-	for (; levels > 0 && !(array.flags & (ARRAY_SPARSE | ARRAY_DEFERRED)); levels--) {
+	for (unsigned int level = 0; has_memory && !is_last; level++) {
 		uint64_t rows = (array.height ? array.height : 1) * (array.depth ? array.depth : 1);
 
 		bytes += array.width * rows * bits_of(&array) / 8;
+		is_last = level + 1 >= levels ||
+		          (array.width <= 1 && array.height <= 1 && (!is_volume || array.depth <= 1));
 		array.width = half(array.width);
 		array.height = half(array.height);
-		array.depth = array.flags & 1 ? array.depth : half(array.depth); /* CUDA_ARRAY3D_LAYERED */
+		array.depth = is_volume ? half(array.depth) : array.depth;
 	}
 	return bytes;
 }

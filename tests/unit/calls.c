@@ -131,4 +131,32 @@ TEST(streams_that_wait)
 	assert_false(calls_make_stream_wait(CALL_LAUNCH) || calls_make_stream_wait(CALL_GRAPH_LAUNCH));
 }
 
+/* The driver clamps the number of levels. */
+TEST(bytes_of_mipmaps)
+{
+	static const struct {
+		struct call_array array;
+		unsigned int levels;
+		uint64_t bytes;
+	} rows[] = {
+		{{8, 8, 0, 0x20, 1, 0}, 1, 256},
+		{{8, 8, 0, 0x20, 1, 0}, 0, 256},
+		{{8, 8, 0, 0x20, 1, 0}, 2, 256 + 64},
+		{{8, 8, 0, 0x20, 1, 0}, UINT_MAX, 256 + 64 + 16 + 4},
+		{{8, 1, 0, 0x20, 1, 0}, UINT_MAX, 32 + 16 + 8 + 4},
+		{{4, 4, 4, 0x20, 1, 0}, UINT_MAX, 256 + 32 + 4},
+		{{4, 4, 4, 0x20, 1, 0x01}, UINT_MAX, 256 + 64 + 16}, /* four layers */
+		{{4, 4, 6, 0x20, 1, 0x04}, UINT_MAX, 384 + 96 + 24}, /* six faces */
+		{{8, 8, 0, 0x20, 1, 0x40}, UINT_MAX, 0},             /* mapped later */
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		struct call_create_array arguments = {NULL, &rows[i].array, rows[i].levels};
+		const struct call call = {.id = CALL_MIPMAPS_CREATE, .arguments = (void **)&arguments};
+
+		ROW("%zu x %zu x %zu, %u levels", rows[i].array.width, rows[i].array.height, rows[i].array.depth, rows[i].levels);
+		assert_int_equal(calls_bytes_of_array(&call), rows[i].bytes);
+	}
+}
+
 RUN_TESTS(NULL, NULL)
