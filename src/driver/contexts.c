@@ -146,6 +146,18 @@ struct gpu *contexts_gpu(CUcontext context)
 	return contexts_find(context).gpu;
 }
 
+bool contexts_is_only(CUcontext context)
+{
+	bool is_only = atomic_load(&used) <= ROOM;
+
+	for (unsigned int i = 0; i < ROOM && is_only; i++) {
+		uintptr_t other = atomic_load_explicit(&contexts[i].entry.handle, memory_order_relaxed);
+
+		is_only = other == 0 || other == (uintptr_t)context;
+	}
+	return is_only;
+}
+
 /* A loop: two threads may have remembered the same context, in two entries. */
 void contexts_forget(CUcontext context)
 {

@@ -35,6 +35,9 @@ void contexts_visit_primaries(bool (*visit)(CUcontext context));
 struct releases *contexts_releases(CUcontext context);
 bool contexts_set_releases(CUcontext context, struct releases *releases);
 
+/* Whether the table has no further context. */
+bool contexts_is_only(CUcontext context);
+
 void contexts_forget(CUcontext context);
 
 /* In the child of a fork: the parent's releases do not count the child's kernels. */

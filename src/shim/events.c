@@ -107,7 +107,24 @@ static void others_ended(const struct call *call)
 		memory_call_ended(call);
 }
 
-/* The gate comes last: graphs say which work was launched. Work in flight in a failed context never ends. */
+/* A wait for a stream or an event can tell the fault of a further context. */
+static bool is_of_own_context(const struct call *call)
+{
+	return calls_launch(call->id) || calls_run_graph(call->id) || call->id == CALL_SYNCHRONIZE ||
+	       contexts_is_only(call->context);
+}
+
+/* Work in flight in a failed context never ends. The context has memory until somebody destroys the context. */
+static void context_fails(CUcontext context)
+{
+	queue_forget_context(context);
+	streams_made_context_destroyed();
+	releases_context_destroyed(context);
+	contexts_forget(context);
+	epoch_raise();
+}
+
+/* The gate comes last: graphs say which work was launched. */
 void events_call_ended(const struct call *call)
 {
 	if (call->wanted_by & ~(unsigned int)(CONTROL | QUEUED | GATE))
@@ -116,9 +133,8 @@ void events_call_ended(const struct call *call)
 		gate_call_ended(call);
 		launch_leave_call(call->frame);
 	}
-	/* A wait that the gate alone hears may tell the fault of a further context. */
-	if (call->context && is_fault(*call->result) && !(call->wanted_by == GATE && calls_block(call->id)))
-		events_context_destroyed(call->context);
+	if (call->context && is_fault(*call->result) && is_of_own_context(call))
+		context_fails(call->context);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
@@ -162,10 +178,6 @@ void events_context_created(CUcontext context)
 
 void events_context_destroyed(CUcontext context)
 {
-	queue_forget_context(context);
-	streams_made_context_destroyed();
 	memory_context_destroyed(context);
-	releases_context_destroyed(context);
-	contexts_forget(context);
-	epoch_raise();
+	context_fails(context);
 }

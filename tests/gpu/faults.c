@@ -1,0 +1,125 @@
+/*
+ * A kernel's fault ends a context, and the books of memory and of kernels stay right. Not on hardware beside clients of
+ * MPS: a fault ends them all.
+ *
+ * gpus: h200-x2
+ */
+#include "../cases.h"
+#include "state/kernels/counts_read.h"
+#include "state/segment/edit.h"
+#include "state/segment/memory.h"
+#include "support/gpu.h"
+
+#define MIB ((size_t)1 << 20)
+#define HELD (40 * MIB)
+
+static struct gpu_under_test gpus[2];
+static int count;
+static size_t limit;
+
+static size_t get_free(void)
+{
+	size_t free_bytes, total;
+
+	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
+	return free_bytes;
+}
+
+/* Of the process, on each GPU. */
+static void limit_to_bytes(uint64_t bytes)
+{
+	struct segment segment = gpu_own_segment();
+	const struct segment_revision wanted = {.memory = bytes};
+	struct error error;
+
+	assert_done(segment_change(&segment, &wanted, NULL, &error));
+	segment_close(&segment);
+}
+
+static CUdeviceptr hold(void)
+{
+	CUdeviceptr address;
+
+	gpu_check(cuMemAlloc_v2(&address, HELD));
+	return address;
+}
+
+/* In the current context. The kernel writes where no memory is. */
+static void launch_faulty(const struct gpu_under_test *gpu, CUstream stream)
+{
+	CUdeviceptr nowhere = 16;
+	uint64_t cycles = 100;
+	void *arguments[] = {&nowhere, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu->where, 4, 1, 1, 32, 1, 1, 0, stream, arguments, NULL));
+}
+
+FIXTURE(begin)
+{
+	count = gpu_initialise();
+	for (int i = 0; i < 2 && i < count; i++)
+		gpu_open(&gpus[i], i);
+	gpu_check(cuCtxSetCurrent(gpus[0].context));
+	limit_to_bytes(UINT64_C(1) << 30);
+	limit = get_free();
+}
+
+FIXTURE(end)
+{
+	limit_to_bytes(SEGMENT_MEMORY_OFF);
+}
+
+/* From here on, synchronisations are heard. */
+static void use_pool(void)
+{
+	CUdeviceptr pooled;
+
+	gpu_check(cuMemAllocAsync(&pooled, 2 * MIB, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
+/* The driver frees nothing until the context is destroyed. */
+TEST(a_failed_context_has_its_memory)
+{
+	CUcontext other;
+
+	use_pool();
+	hold();
+	gpu_check(cuCtxCreate_v2(&other, 0, gpus[0].device));
+	gpu_check(cuCtxSetCurrent(gpus[0].context));
+	launch_faulty(&gpus[0], NULL);
+	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	gpu_check(cuCtxSetCurrent(other));
+	assert_true(get_free() <= limit - HELD);
+	cuCtxDestroy_v2(gpus[0].context);
+	gpu_check(cuCtxSetCurrent(other));
+	assert_true(get_free() > limit - HELD);
+	gpu_check(cuCtxDestroy_v2(other));
+}
+
+/* Whichever context is current when the program hears of the fault. */
+TEST(a_healthy_context_stays_in_the_books)
+{
+	CUstream stream;
+
+	if (count < 2)
+		gpu_skip("there is one GPU only");
+	gpu_check(cuCtxSetCurrent(gpus[1].context));
+	use_pool();
+	hold();
+	size_t before = get_free();
+
+	gpu_check(cuCtxSetCurrent(gpus[0].context));
+	stream = gpu_new_stream();
+	launch_faulty(&gpus[0], stream);
+	gpu_check(cuCtxSetCurrent(gpus[1].context));
+	assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_true(get_free() <= before + MIB);
+	gpu_launch_empty(&gpus[1]);
+	gpu_check(cuCtxSynchronize());
+	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpus[1]);
+
+	assert_true(kernels.gaps == 0 || kernels.gaps == 1 << COUNTS_NO_SLOTS);
+}
+
+RUN_TESTS(begin, end)
