@@ -14,6 +14,7 @@
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
+#include "support/graph.h"
 #include "support/kernel.h"
 #include "support/subscriber.h"
 #include "support/timed.h"
@@ -21,6 +22,7 @@
 static const struct segment_revision plenty = {.quota = {.run_us = 9900000, .period_us = 10000000}};
 static const struct segment_revision quarter = {.quota = {.run_us = 5000, .period_us = 20000}};
 static const struct segment_revision of_priority = {.rank = {.priority = 81}};
+static const struct segment_revision of_weight = {.rank = {.weight = 300}};
 
 /* Busy until it has been suspended for more time than a suspension of before may still add. */
 static void assert_is_suspended(const struct segment_revision *by)
@@ -87,27 +89,57 @@ static unsigned long sleeps_of(pid_t thread)
 
 static bool rests(pid_t thread)
 {
-	unsigned long before = sleeps_of(thread);
+	unsigned long slept = sleeps_of(thread);
 
 	timed_sleep_ms(500);
-	return sleeps_of(thread) == before;
+	return sleeps_of(thread) == slept;
 }
 
-/* It comes to rest; and then it wakes with the program's next launch. */
+static void come_to_rest(pid_t thread)
+{
+	timed_until (rests(thread))
+		;
+}
+
+static void assert_wakes(pid_t thread, void (*launch)(void))
+{
+	come_to_rest(thread);
+	unsigned long slept = sleeps_of(thread);
+
+	launch();
+	timed_until (sleeps_of(thread) != slept)
+		timed_sleep_ms(1);
+}
+
+static CUgraphExec exec;
+
+static void launch_plainly(void)
+{
+	gpu_launch_empty(&gpu);
+	gpu_check(cuCtxSynchronize());
+}
+
+/* A call that waits would wake the thread as well. */
+static void launch_graph(void)
+{
+	gpu_check(cuGraphLaunch(exec, NULL));
+}
+
+/* It comes to rest; and then it wakes with the program's next launch, also of a graph. */
 TIMED(an_idle_program)
 {
 	timed_open_gpu();
 	timed_give_and_wait(&plenty);
 	gpu_check(cuCtxSynchronize());
+	for (unsigned int i = 0; i < NODES; i++)
+		outputs[i] = gpu_new_output(&gpu);
+	exec = graph_instantiate(graph_make());
+	launch_graph();
+	gpu_check(cuCtxSynchronize());
 	pid_t thread = our_thread();
 
-	timed_until (rests(thread))
-		;
-	unsigned long before = sleeps_of(thread);
-
-	gpu_launch_empty(&gpu);
-	timed_until (sleeps_of(thread) != before)
-		timed_sleep_ms(1);
+	assert_wakes(thread, launch_plainly);
+	assert_wakes(thread, launch_graph);
 }
 
 /* --- clients of MPS ---------------------------------------------------------------------------------------------------- */
@@ -151,6 +183,16 @@ TEST_WITH(client_set_up, client_tear_down, a_profiler_beside_a_priority_and_a_qu
 	timed_run_and_pass(be_profiled);
 	given = &plenty;
 	timed_run_and_pass(be_profiled);
+}
+
+/* Nothing is done for a weight there. */
+TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, an_idle_client_with_a_weight)
+{
+	timed_open_gpu();
+	timed_give(&of_weight);
+	launch_plainly();
+	come_to_rest(our_thread());
+	_exit(0);
 }
 
 /* Nobody else is there: 60 launches behind a kernel that does not end for long. */

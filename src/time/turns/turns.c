@@ -80,7 +80,7 @@ static uint64_t take_turn(bool can_act, bool *is_idle)
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);
 	given_tell(segment);
-	*is_idle = can_act && !work.view.wants && !verdict.suspends && !suspend_state().is_on;
+	*is_idle = (can_act || !eligibility_is_there()) && !work.view.wants && !verdict.suspends && !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
 }
 
@@ -139,7 +139,7 @@ uint64_t turns_look(uint64_t number, bool *is_idle)
 	*is_idle = false;
 	if (is_reached || rules_take_part(given_rules()))
 		until = take_turn(is_reached, is_idle);
-	if (!is_reached)
+	if (!is_reached && eligibility_is_there())
 		until = min_u64(until, process_clock_ns() + ACCESS_NS);
 	turns_report(number);
 	if (is_reached || !eligibility_is_there())
