@@ -229,7 +229,7 @@ static size_t half(size_t length)
 	return length > 1 ? length / 2 : length;
 }
 
-/* The driver makes one level at least, and none behind a level of one element. */
+/* The driver makes at least one level, and no level behind a level with a single element. */
 uint64_t calls_bytes_of_array(const struct call *call)
 {
 	struct call_array array = array_of(call);

@@ -46,8 +46,8 @@ static void never_again(enum segment_time_state why)
 	errno = saved;
 }
 
-/* A graph uploads nothing that asks for a look, and our thread may sleep. A call that waits for the GPU tells of a fault.
- * Under MPS, a fault ends the work of all clients: no client waits. */
+/* A graph uploads nothing that asks for a look, and our thread may sleep. A call that waits for the GPU tells of a
+ * fault. Under MPS, a fault ends the work of all clients: no client waits. */
 bool control_wants_call(int id)
 {
 	bool may_wake = calls_run_graph(id), may_tell_fault = calls_synchronize(id) && !kernel_access_is_of_mps();

@@ -122,7 +122,7 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	ls "$WORK/cdi/nvtaskset" | diff - <(printf '%s\n' new{0..7})
 }
 
-# Each round meets the moment between the two in one of some ten.
+# A round of some ten meets the moment between both commands.
 @test "a device that is added and removed at once has its group, or neither is there" {
 	for i in {1..60}; do
 		cdi add -t 0-7 --mps off a

@@ -32,15 +32,17 @@ changes() { # COMMIT PATH…
 	return 1
 }
 
-# README's data measure where and when kernels run. A commit on the way of a launch needs new data, or a line "Data-hold:
-# REASON" in its message: no program of README's comes there.
+# README's data measure where and when kernels run. A commit on the way of a launch needs new data, or says why the data
+# hold, in a line "Data-hold: REASON".
 @test "since README's data were measured, each change of a launch's way says why the data hold" {
-	local way=(src/driver src/gpu src/launch src/mps src/shim src/state/kernels src/time tools/nvtaskset/start) measured commit
+	local measured commit
+	local way=(src/driver src/gpu src/launch src/mps src/shim src/state/kernels src/time tools/nvtaskset/start)
 	cd "$ROOT"
 	measured=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\) .*/\1/p' README.md | head -n 1)
 	git cat-file -e "$measured^{commit}" || skip "README's commit is not in this clone"
 	for commit in $(git log --format=%h "$measured..HEAD" -- "${way[@]}"); do
-		[ -n "$(git log -1 --format='%(trailers:key=Data-hold)' "$commit")" ] || ! changes "$commit" "${way[@]}" ||
+		[ -n "$(git log -1 --format='%(trailers:key=Data-hold)' "$commit")" ] ||
+			! changes "$commit" "${way[@]}" ||
 			{ echo "$commit changes what README's data measure" && return 1; }
 	done
 }

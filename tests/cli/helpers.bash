@@ -224,7 +224,7 @@ runs_on() { # TPCs
 # that the environment counts.
 WITHOUT_SEGMENT=(bash -c 'exec 237>&- 238>&-; exec "$@"' bash)
 
-# Standard error without the line of -n where other users' programs run beside the test (tests/run).
+# Standard error without the line of -n about programs of further users (tests/run).
 without_hidden() { # FILE
 	sed '/^nvtaskset: -n: programs that you may not look at, those of other users, may have the same TPCs$/d' "$1"
 }

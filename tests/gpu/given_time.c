@@ -125,7 +125,7 @@ static void launch_graph(void)
 	gpu_check(cuGraphLaunch(exec, NULL));
 }
 
-/* It comes to rest; and then it wakes with the program's next launch, also of a graph. */
+/* The thread comes to rest, and wakes with the next launch, also of a graph. */
 TIMED(an_idle_program)
 {
 	timed_open_gpu();

@@ -154,7 +154,7 @@ TEST(bytes_of_mipmaps)
 		struct call_create_array arguments = {NULL, &rows[i].array, rows[i].levels};
 		const struct call call = {.id = CALL_MIPMAPS_CREATE, .arguments = (void **)&arguments};
 
-		ROW("%zu x %zu x %zu, %u levels", rows[i].array.width, rows[i].array.height, rows[i].array.depth, rows[i].levels);
+		ROW("row %zu", i);
 		assert_int_equal(calls_bytes_of_array(&call), rows[i].bytes);
 	}
 }

@@ -195,7 +195,7 @@ TEST(in_force_once_the_gate_has_looked)
 	atomic_store(&is_client, false);
 }
 
-/* The program may be suspended, and nobody would resume it. */
+/* The program may be suspended. */
 TEST(a_daemon_of_mps_that_comes_later_ends_the_turns)
 {
 	control_look();
@@ -212,7 +212,7 @@ TEST(a_daemon_of_mps_that_comes_later_ends_the_turns)
 	atomic_store(&is_client, false);
 }
 
-/* Our thread may sleep, and a graph's launch uploads nothing. */
+/* Our thread may sleep, and a launch of a graph uploads nothing. */
 TEST(launches_of_graphs_are_heard)
 {
 	assert_false(control_wants_call(CALL_GRAPH_LAUNCH));

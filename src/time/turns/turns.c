@@ -80,7 +80,8 @@ static uint64_t take_turn(bool can_act, bool *is_idle)
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);
 	given_tell(segment);
-	*is_idle = (can_act || !eligibility_is_there()) && !work.view.wants && !verdict.suspends && !suspend_state().is_on;
+	*is_idle = (can_act || !eligibility_is_there()) && !work.view.wants && !verdict.suspends &&
+	           !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
 }
 
