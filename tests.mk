@@ -88,8 +88,8 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 # Programs to attach to, and a library to load: without sanitizers, which change the dynamic linker. Only for
 # the architecture where attaching works; elsewhere the tests are skipped.
 can_attach = $(filter x86_64,$(machine))
-attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines \
-                    library.so slow.so again)
+attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone beside small alone-static alone32 plain-musl \
+                    goroutines library.so slow.so again)
 $(filter-out %32 %-musl %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch]) \
 		$(if $(SANITIZE),$(wildcard src/*/*.[ch] src/*/*/*.[ch]),$(library))
 	@mkdir -p $(@D)
@@ -118,6 +118,7 @@ build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/sup
                      $(call unsanitized,$(rooms)) -lcmocka -ldl
 build_again        = tests/attach/again.c $(call unsanitized,$(rooms) attach)
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
+build_beside       = tests/attach/beside.c
 build_small        = tests/attach/small.c
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
 build_library.so   = tests/attach/library.c -shared

@@ -102,6 +102,8 @@ static enum outcome look_around(pid_t pid, const struct task *task, struct attac
 		return OUTCOME_FAILED;
 	size_t count = threads_choose(&target, &threads);
 
+	if (threads_check_filters(&target, error) < 0)
+		outcome = OUTCOME_FAILED;
 	for (size_t i = 0; i < count && outcome == OUTCOME_RETRY; i++)
 		outcome = try_thread(&target, threads[i].thread, task, report, error);
 	free(threads);

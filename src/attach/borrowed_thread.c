@@ -201,29 +201,40 @@ static enum borrow_answer take_over(struct borrowed_thread *borrowed)
 	return answer;
 }
 
+/* If only this thread has ended, or has filters that keep us out, others remain. */
+static enum borrow_answer seize(struct borrowed_thread *borrowed, pid_t thread)
+{
+	pid_t pid = borrowed->target->pid;
+	enum borrow_answer answer = BORROW_RETRY;
+	bool unfiltered;
+
+	if (target_check_filters(pid, thread, &unfiltered, borrowed->error) == 0) {
+		if (tracee_seize(&borrowed->tracee, thread, unfiltered) == 0) {
+			answer = BORROW_DONE;
+		} else if (errno != ESRCH) {
+			target_explain(pid, errno, borrowed->error);
+			answer = BORROW_FAILED;
+		}
+	}
+	return answer;
+}
+
 enum borrow_answer borrowed_open(struct borrowed_thread *borrowed, const struct target *target, pid_t thread,
                                  size_t room, bool *stopped, struct error *error)
 {
-	enum borrow_answer answer = BORROW_RETRY;
-
 	borrowed->target = target;
 	borrowed->error = error;
 	borrowed->is_saved = *stopped = false;
 	borrowed->way = borrowed->memory = 0;
 	borrowed->size = (ROOM_AT + room + PAGE - 1) / PAGE * PAGE;
-	if (tracee_seize(&borrowed->tracee, thread, target->unfiltered) < 0) {
-		/* If only this thread has ended, others remain. */
-		if (errno != ESRCH) {
-			target_explain(target->pid, errno, error);
-			answer = BORROW_FAILED;
-		}
-		return answer;
+	enum borrow_answer answer = seize(borrowed, thread);
+
+	if (answer == BORROW_DONE) {
+		*stopped = tracee_interrupt(&borrowed->tracee) == TRACEE_STOPPED;
+		answer = *stopped ? take_over(borrowed) : BORROW_RETRY;
+		if (answer != BORROW_DONE)
+			borrowed_close(borrowed);
 	}
-	*stopped = tracee_interrupt(&borrowed->tracee) == TRACEE_STOPPED;
-	if (*stopped)
-		answer = take_over(borrowed);
-	if (answer != BORROW_DONE)
-		borrowed_close(borrowed);
 	return answer;
 }
 

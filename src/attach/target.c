@@ -62,26 +62,31 @@ int target_explain(pid_t pid, int failure, struct error *error)
 
 /* --- whether we can attach -------------------------------------------------------------------------------------- */
 
+/* Of the same number; 0: a kernel before 5.9 does not tell the number. */
+static bool has_our_filters(pid_t thread)
+{
+	uint64_t ours = proc_status(getpid(), "Seccomp_filters:", 0);
+
+	return ours != 0 && ours == proc_status(thread, "Seccomp_filters:", 0);
+}
+
 /* Seccomp filters could end the process at one of our system calls. Root can suspend the borrowed thread's filters
  * meanwhile. If we run under the same filters, as in the same container, there is no danger either. */
-static int check_filters(struct target *target, struct error *error)
+int target_check_filters(pid_t pid, pid_t thread, bool *unfiltered, struct error *error)
 {
-	pid_t pid = target->pid, self = getpid();
-	uint64_t mode = proc_status(pid, "Seccomp:", 0);
+	uint64_t mode = proc_status(thread, "Seccomp:", 0);
+	bool are_both_filtered = mode == 2 && proc_status(getpid(), "Seccomp:", 0) == 2;
+	bool is_safe = mode == 0 || (are_both_filtered && has_our_filters(thread));
+	int result = 0;
 
-	target->unfiltered = false;
-	if (mode == 0)
-		return 0;
-	if (mode == 2 && proc_status(self, "Seccomp:", 0) == 2)
-		return proc_status(self, "Seccomp_filters:", 0) == proc_status(pid, "Seccomp_filters:", 0) ?
-		               0 :
-		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than "
-		                                "ours: attach from outside its sandbox, as root", (int)pid);
-	if (geteuid() != 0)
-		return error_set(error, "pid %d: its system calls are filtered (seccomp): run "
-		                        "'sudo nvtaskset --attach -p ...'", (int)pid);
-	target->unfiltered = true;
-	return 0;
+	if (!is_safe && are_both_filtered)
+		result = error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than "
+		                          "ours: attach from outside its sandbox, as root", (int)pid);
+	else if (!is_safe && geteuid() != 0)
+		result = error_set(error, "pid %d: its system calls are filtered (seccomp): run "
+		                          "'sudo nvtaskset --attach -p ...'", (int)pid);
+	*unfiltered = !is_safe && result == 0;
+	return result;
 }
 
 int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error)
@@ -236,7 +241,7 @@ static int find_functions(struct target *target, struct error *error)
 int target_open(struct target *target, pid_t pid, struct error *error)
 {
 	*target = (struct target){.pid = pid, .memory = {.file = -1}};
-	if (check_state(pid, error) < 0 || check_program(pid, error) < 0 || check_filters(target, error) < 0)
+	if (check_state(pid, error) < 0 || check_program(pid, error) < 0)
 		return -1;
 	if (memory_open(&target->memory, pid) < 0)
 		return target_explain(pid, errno, error);

@@ -12,7 +12,6 @@
 struct target {
 	pid_t pid;
 	struct memory memory;
-	bool unfiltered; /* the seccomp filters must be suspended while we work in the process */
 	struct image loader, libc;
 	struct range driver; /* CUDA's */
 	/* Further libraries with a malloc. */
@@ -32,6 +31,10 @@ void target_close(struct target *target);
 
 /* Whether the process may write a file of the size, without SIGXFSZ. -1 with the reason; `what` names the file. */
 int target_check_file_limit(pid_t pid, const char *what, size_t size, struct error *error);
+
+/* Whether the filters of system calls (seccomp) let us work in the thread of process `pid`: each thread can have its
+ * own filters. `unfiltered`: the filters must be suspended meanwhile. -1 with the reason. */
+int target_check_filters(pid_t pid, pid_t thread, bool *unfiltered, struct error *error);
 
 /* Sets the reason for a failure with the errno, with a command to run if one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);

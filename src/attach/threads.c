@@ -118,6 +118,26 @@ size_t threads_choose(const struct target *target, struct thread_candidate **thr
 	return count;
 }
 
+int threads_check_filters(const struct target *target, struct error *error)
+{
+	DIR *directory = open_threads(target->pid);
+	bool found = false, unfiltered;
+	struct dirent *entry;
+	int result = 0;
+
+	while (directory && !found && (entry = readdir(directory))) {
+		pid_t thread = atoi(entry->d_name);
+
+		if (thread > 0 && proc_has_program(thread)) {
+			result = target_check_filters(target->pid, thread, &unfiltered, error);
+			found = result == 0;
+		}
+	}
+	if (directory)
+		closedir(directory);
+	return result;
+}
+
 bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range)
 {
 	DIR *directory = open_threads(target->pid);
