@@ -124,11 +124,17 @@ bool handle_is_passed_on(int number)
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
+/* The program may have lowered the limit, and the number of the handle to replace is then above the limit. */
 static int put(int file, int in_place_of, int above, bool is_passed_on)
 {
-	return in_place_of >= 0
-	               ? dup3(file, in_place_of, is_passed_on ? 0 : O_CLOEXEC)
-	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC, above);
+	int number = in_place_of >= 0 ? dup3(file, in_place_of, is_passed_on ? 0 : O_CLOEXEC) : -1;
+	bool is_above_limit = in_place_of >= 0 && number < 0 && errno == EBADF;
+
+	if (in_place_of < 0 || is_above_limit)
+		number = move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC, above);
+	if (is_above_limit && number >= 0)
+		close(in_place_of);
+	return number;
 }
 
 static int open_name(int file)

@@ -30,8 +30,9 @@ int handle_lowest_descriptor(uint64_t table, int usual);
 int handle_lowest_of(pid_t pid);
 
 /* Makes the handle of a file, and takes the file over in any case. `in_place_of` is a handle of this process to
- * replace, or -1. The replacement is atomic: programs started meanwhile inherit the old or the new handle. -1 with
- * errno. `above` raises the number, and leaves the numbers below free. */
+ * replace, or -1. The replacement is atomic: programs started meanwhile inherit the old or the new handle, or both if
+ * the old number is above the process's limit. -1 with errno. `above` raises the number, and leaves the numbers below
+ * free. */
 int handle_make(int file, int in_place_of, int above);
 
 /* Moves the file to a number as for a handle, close-on-exec; keeps the number if there is no room. */

@@ -57,6 +57,18 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(nvtaskset -tp --group "$c")" = "group $c's current TPC list: 8-15" ]
 }
 
+@test "a program whose limit of descriptors was lowered after the start stays in the group" {
+	start_in a --group "g$$" -t 0-7
+	start_as lowered nvtaskset --mps off --group "g$$" -t 0-7 \
+		bash -c 'ulimit -n 200; "$@"; true' bash "$BUILD/demo/where" 60
+	wait_for_child "$lowered" where
+	ALL+=("$child")
+	nvtaskset -tp --group "g$$" 8-15
+	come_to 8-15 a lowered
+	[ "$(list_of "$child")" = 8-15 ]
+	[ ! -s "$WORK/lowered.errors" ]
+}
+
 @test "who joins gets what the group has, and is told so" {
 	start_in a --group "g$$" -t 0-7
 	start_in b --group "g$$" -t 30

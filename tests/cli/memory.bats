@@ -40,6 +40,17 @@ play() { # options and SET -- steps
 	[ "$(play -G all all -- allocate 70)" = "0 0" ]
 }
 
+@test "programs whose limit of descriptors was lowered after the start share the limit of memory all the same" {
+	run -0 nv --memory 1G -t 0-3 bash -c 'ulimit -n 200
+		coproc "$0" allocate 700 wait
+		read -r result <&"${COPROC[0]}"
+		echo "$result"
+		"$0" allocate 700
+		kill "$COPROC_PID"' "$BUILD/tests/programs/play"
+	[ "$output" = "0
+2" ]
+}
+
 @test "live: more, less than is in use, and none; -p, -l, top, JSON and metrics have used and limit" {
 	start_playing --memory 512M -t 0-7 -- allocate 300 wait allocate 300 wait allocate 300 wait allocate 300
 	[ "$(current memory)" = "512M: 300M in use" ]
