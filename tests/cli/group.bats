@@ -57,6 +57,19 @@ group g$$'s new TPC list: 8-15" ]
 	[ "$(nvtaskset -tp --group "$c")" = "group $c's current TPC list: 8-15" ]
 }
 
+@test "a command without descriptors for the group refuses, and the process stays in the group" {
+	start_in a --group "g$$" -t 0-7
+	for limit in 4 5 6 7 8 9 10; do
+		run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset -tp 0-1 $a"
+		echo "limit $limit: $output"
+		[ "$status" = 0 ] || [[ "$status $output" == "1 nvtaskset: pid $a: "*": Too many open files" ]]
+		nvtaskset -tp --group "g$$" 8-15
+		[ "$(list_of "$a")" = 8-15 ]
+	done
+	[ "$status" = 0 ]
+	come_to 8-15 a
+}
+
 @test "a program whose limit of descriptors was lowered after the start stays in the group" {
 	start_in a --group "g$$" -t 0-7
 	start_as lowered nvtaskset --mps off --group "g$$" -t 0-7 \

@@ -99,8 +99,11 @@ bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enu
 	if (file < 0 || segment_map_found(segment, file, NULL) != SEGMENT_FOUND)
 		return false;
 	segment->purse = purse;
-	segment_open_group(segment, pid, use);
-	return true;
+	int result = segment_open_group(segment, pid, use);
+
+	if (result < 0)
+		segment_close(segment);
+	return result == 0;
 }
 
 /* --- without a file ---------------------------------------------------------------------------------------- */
@@ -290,6 +293,17 @@ static enum segment_state explain_shared(const struct seeker *seeker, struct err
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
+/* Without the group, an edit would be of the process alone. Preserves errno. */
+static enum segment_state fail_by_limit(struct segment *segment, pid_t pid, struct error *error)
+{
+	int saved = errno;
+
+	error_set_errno(error, "pid %d: its group cannot be read", (int)pid);
+	segment_close(segment);
+	errno = saved;
+	return SEGMENT_FAILED;
+}
+
 static enum segment_state open_found(struct segment *segment, pid_t pid, int file, struct purse *purse,
                                      struct error *error)
 {
@@ -299,7 +313,8 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 		error_reword(error, "pid %d: %.200s", (int)pid, error->reason);
 	if (state == SEGMENT_FOUND) {
 		segment->purse = purse;
-		segment_open_group(segment, pid, GROUP_TO_CHANGE);
+		if (segment_open_group(segment, pid, GROUP_TO_CHANGE) < 0)
+			state = fail_by_limit(segment, pid, error);
 	}
 	return state;
 }

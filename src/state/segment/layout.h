@@ -120,8 +120,9 @@ bool segment_may_write(const struct segment *segment);
 /* From here on the segment uses the group, and closes the group. */
 void segment_use_group(struct segment *segment, const struct group *group);
 
-/* Opens the group of the segment, through the descriptors of process `pid`, or else of any process. */
-void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
+/* Opens the group of the segment, through the descriptors of process `pid`, or else of any process, if the group is in
+ * reach. -1 with errno if a limit of the caller (proc_is_limit) hides the group. */
+int segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
 
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);

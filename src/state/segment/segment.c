@@ -2,13 +2,19 @@
 
 #include "base/extremes.h"
 #include "base/futex.h"
+#include "base/proc.h"
 #include "base/shared_file.h"
 #include "layout.h"
 #include "state/handle.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The search for a group opens a directory, a file and the file again, and keeps the group. */
+#define FILES_OF_SEARCH 4
 
 const struct segment segment_closed = {.memory = NULL, .file = -1, .group = {.file = -1}};
 
@@ -126,7 +132,21 @@ int segment_group_descriptor(const struct segment *segment)
 	return segment->memory->group.inode != 0 ? (int)atomic_load(&segment->memory->group_descriptor) : -1;
 }
 
-void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
+/* Whether there is room for the files that a search for a group opens at once; false with errno. */
+static bool has_room_for_search(void)
+{
+	int files[FILES_OF_SEARCH], count = 0;
+
+	while (count < FILES_OF_SEARCH && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		count++;
+	bool has_room = count == FILES_OF_SEARCH;
+
+	while (count > 0)
+		close(files[--count]);
+	return has_room;
+}
+
+int segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 {
 	struct group_lead lead = {
 		.pid = pid, .number = segment_group_descriptor(segment), .identity = segment->memory->group};
@@ -134,11 +154,17 @@ void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 	struct stat status;
 
 	if (lead.identity.inode == 0 || fstat(segment->file, &status) < 0)
-		return;
+		return 0;
 	lead.user = status.st_uid;
-	if (group_open_of(&group, &lead, use) ||
-	    group_open_anywhere(&group, lead.identity, lead.user, use, segment->purse))
+	errno = 0;
+	bool is_found = group_open_of(&group, &lead, use);
+	bool is_limit = !is_found && (proc_is_limit(errno) || !has_room_for_search());
+
+	is_found = is_found || (!is_limit &&
+	                        group_open_anywhere(&group, lead.identity, lead.user, use, segment->purse));
+	if (is_found)
 		segment_use_group(segment, &group);
+	return is_limit ? -1 : 0;
 }
 
 /* --- what is in force --------------------------------------------------------------------------------------------- */
