@@ -28,7 +28,7 @@ static int ptrace_scope(void)
 /* The process that traces `pid`; 0: no tracer. */
 static int tracer_of(pid_t pid)
 {
-	return (int)proc_status(pid, "TracerPid:", 0);
+	return (int)proc_status(proc_thread(pid), "TracerPid:", 0);
 }
 
 static int explain_forbidden(pid_t pid, struct error *error)
@@ -112,7 +112,7 @@ static int check_state(pid_t pid, struct error *error)
 	char stat[PROC_STAT_TEXT];
 
 	proc_stat_read(pid, stat);
-	char state = proc_stat_state(stat);
+	char state = proc_state(pid, stat);
 
 	if (!state)
 		return error_set(error, "pid %d: no such process", (int)pid);
@@ -124,7 +124,7 @@ static int check_state(pid_t pid, struct error *error)
 	if (state == 'Z' || state == 'X')
 		return error_set(error, "pid %d: it has ended", (int)pid);
 	/* With a shadow stack, a return without a call on record there would end the thread. */
-	if (proc_status_has(pid, "x86_Thread_features:", "shstk"))
+	if (proc_status_has(proc_thread(pid), "x86_Thread_features:", "shstk"))
 		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by "
 		                        "nvtaskset", (int)pid);
 	return 0;

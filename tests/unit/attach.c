@@ -692,6 +692,17 @@ TEST(filter_of_a_single_thread)
 	end(&program);
 }
 
+TEST(first_thread_has_ended)
+{
+	struct program program = start("beside", "ended");
+	pid_t thread = second_thread(&program);
+
+	wait_until_in(&program, thread, SYS_read);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(attach(&program), thread);
+	end(&program);
+}
+
 /* --- deaths ------------------------------------------------------------------------------------------------------------- */
 
 /* The attacher is killed after 1 step, 1 + stride, …, until it reaches its end. Before it seizes a thread, it only
