@@ -33,6 +33,6 @@ struct attach_report {
 int attach_load(pid_t pid, const char *path, const char *argument, struct attach_report *report, struct error *error);
 
 /* Gives a process a segment (the memory of a partition: state/segment/segment.h) of its own, with the content of the
- * shared segment of an ancestor. For a process without CUDA: our library is not loaded, and finds the segment later.
- * The promises are the same as for attach_load. */
+ * shared segment of an ancestor. Does nothing if the process has its own segment already. For a process without CUDA:
+ * our library is not loaded, and finds the segment later. The promises are the same as for attach_load. */
 int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error);

@@ -294,6 +294,32 @@ says_in_a_container_what_its_user_sees() {
 	kill -USR1 "$child"
 }
 
+opens_the_child() { # PID
+	readlink "/proc/$1/fd/"* | grep -qx "/proc/$child"
+}
+
+@test "--attach gives a child a single partition, however many commands do so at once" {
+	needs_attach
+	start_shell_with sleep 'sleep 60'
+	# The commands look at the child before the lock, and wait for the lock.
+	exec 8<"/proc/$child"
+	flock 8
+	for tpc in 1 2 3; do
+		nvtaskset --attach -tp "$tpc" "$child" >/dev/null 3>&- 8<&- &
+		others[tpc]=$!
+	done
+	for tpc in 1 2 3; do
+		wait_until opens_the_child "${others[tpc]}"
+	done
+	exec 8<&-
+	for tpc in 1 2 3; do
+		wait "${others[tpc]}"
+	done
+	# The parent's and the child's own.
+	[ "$(readlink "/proc/$child/fd/"* | grep -c '^/memfd:nvtaskset ')" -eq 2 ]
+	pkill -P "$PROGRAM"
+}
+
 @test "also in a PID namespace, where the child has another pid" {
 	needs_namespaces --pid --fork --mount-proc
 	start_waiting nvtaskset --mps off -t 0-7 unshare --pid --fork --mount-proc --kill-child bash -c "play wait where; true"
