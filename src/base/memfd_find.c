@@ -17,8 +17,7 @@
 
 #define LINK_MAX_LENGTH 64
 
-/* The most opened files of a process (our processes have a few), and looks paid for a file and for a process. */
-#define FILES_OF_ONE 64
+/* Looks paid for a file and for a process. */
 #define LOOKS_OF_FILE 16
 #define LOOKS_OF_PROCESS 8 /* listing the open files costs as much */
 
@@ -118,7 +117,7 @@ int memfd_next(int directory, int first, const char *link, struct purse *purse)
 
 int memfd_find_in(int directory, int first, const struct memfd_search *search, struct purse *purse)
 {
-	unsigned int most = search->files > 0 ? search->files : FILES_OF_ONE;
+	unsigned int most = search->files > 0 ? search->files : MEMFD_FILES;
 	int file = -1, failure = 0, number = memfd_next(directory, first, search->link, purse);
 
 	for (; number >= 0 && file < 0 && most > 0 && purse_pay(purse, LOOKS_OF_FILE); most--) {

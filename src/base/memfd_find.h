@@ -10,12 +10,15 @@ struct purse;
 /* The link in /proc/PID/fd to a memfd with the name. */
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"
 
+/* The most files that a search opens of a process: our processes have a few. */
+#define MEMFD_FILES 64
+
 /* What file is sought. */
 struct memfd_search {
 	const char *link;               /* MEMFD_LINK */
 	bool (*is_meant)(pid_t process); /* whether to look at the process; NULL: yes */
 	int (*lowest_of)(pid_t process); /* the lowest descriptor to look at; NULL: 0 */
-	unsigned int files;             /* the most files to open of a process; 0: more than a process of ours has */
+	unsigned int files;             /* the most files to open of a process; 0: MEMFD_FILES */
 	/* Whether the file is wanted; `number` is the descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
 	void *context;

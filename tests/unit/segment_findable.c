@@ -211,6 +211,29 @@ TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 	processes_end();
 }
 
+/* An editor has a segment, and in front of the segment very many foreign segments. */
+TEST(own_segment_behind_those_of_others)
+{
+	struct process other = process_start(have_segment);
+	struct segment others, own;
+	struct error error;
+	int copies[150];
+
+	assert_int_equal(segment_open(&others, other.pid, NULL, NULL), SEGMENT_FOUND);
+	for (size_t i = 0; i < COUNT_OF(copies); i++) {
+		copies[i] = fcntl(others.file, F_DUPFD_CLOEXEC, 3);
+		assert_in_range(copies[i], 3, owner.file - 1);
+	}
+	assert_int_equal(segment_open(&own, getpid(), NULL, NULL), SEGMENT_FOUND);
+	segment_close(&own);
+	assert_int_equal(segment_open(&own, getpid(), NULL, &error), SEGMENT_FOUND);
+	segment_close(&own);
+	for (size_t i = 0; i < COUNT_OF(copies); i++)
+		close(copies[i]);
+	segment_close(&others);
+	processes_end();
+}
+
 static void assert_written_by_its_user_alone(const struct segment *segment)
 {
 	struct stat status;

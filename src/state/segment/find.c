@@ -25,6 +25,7 @@ struct seeker {
 	bool shares;           /* passes on a segment of another process */
 	struct identity owner; /* of the shared segment */
 	int number;            /* of the found descriptor */
+	unsigned int files;    /* opened so far */
 };
 
 static struct identity who(struct seeker *seeker)
@@ -79,6 +80,7 @@ static bool is_sought(int file, int number, void *context)
 	}
 	seeker->is_making = seeker->is_making || kind == KIND_NOT_READY;
 	seeker->number = number;
+	seeker->files++;
 	errno = saved;
 	return kind == seeker->kind && (kind != KIND_INHERITED || seeker->shares);
 }
@@ -328,13 +330,23 @@ static bool may_be_inspected(pid_t pid)
 	       (errno != EACCES && errno != EPERM);
 }
 
+/* A program that has very many foreign segments open has the own segment at the usual number. The search from the front
+ * comes first: a program with more privileges than the user also has the user's segment at the usual number. */
+static int find_own(int directory, int first, struct seeker *own, struct purse *purse)
+{
+	const struct memfd_search search = search_for(own);
+	int file = memfd_find_in(directory, first, &search, purse);
+
+	return file < 0 && own->files >= MEMFD_FILES ? memfd_find_in(directory, HANDLE_USUAL, &search, purse) : file;
+}
+
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct purse *purse,
                                   struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN, .explains = error};
 	struct seeker unready = {.pid = pid, .kind = KIND_NOT_READY};
-	const struct memfd_search for_own = search_for(&own), for_unready = search_for(&unready);
-	int file = memfd_find_in(directory, error ? 0 : handle_lowest_of(pid), &for_own, purse);
+	const struct memfd_search for_unready = search_for(&unready);
+	int file = find_own(directory, error ? 0 : handle_lowest_of(pid), &own, purse);
 	enum segment_state state = own.is_making ? SEGMENT_NOT_READY : SEGMENT_NOT_OURS;
 
 	if (file < 0 && (errno == EWOULDBLOCK || proc_is_limit(errno) || (error && !may_be_inspected(pid))))
@@ -345,7 +357,7 @@ static enum segment_state open_in(struct segment *segment, pid_t pid, int direct
 		state = own.shares ? explain_shared(&own, error) : explain_absence(pid, purse, error);
 	/* The process may have made a segment during the search for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
-		file = memfd_find_in(directory, 0, &for_own, purse);
+		file = find_own(directory, 0, &own, purse);
 	return file >= 0 ? open_found(segment, pid, file, purse, error) : state;
 }
 
