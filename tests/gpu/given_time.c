@@ -185,13 +185,13 @@ TEST_WITH(client_set_up, client_tear_down, a_profiler_beside_a_priority_and_a_qu
 	timed_run_and_pass(be_profiled);
 }
 
-/* Nothing is done for a weight there. */
+/* Nothing is done for a weight there, and peers learn of work. */
 TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, an_idle_client_with_a_weight)
 {
 	timed_open_gpu();
 	timed_give(&of_weight);
 	launch_plainly();
-	come_to_rest(our_thread());
+	assert_wakes(our_thread(), launch_plainly);
 	_exit(0);
 }
 

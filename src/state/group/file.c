@@ -220,35 +220,15 @@ static int lock_directory(int directory, const char *path, struct error *error)
 	return file;
 }
 
-struct place {
-	int directory, lock;
-	const char *name;
-};
-
-static int enter(struct place *place, const char *path, struct error *error)
-{
-	place->directory = open_directory(path, &place->name, error);
-	if (place->directory < 0)
-		return -1;
-	place->lock = check_name(path, error) == 0 ? lock_directory(place->directory, path, error) : -1;
-	if (place->lock < 0)
-		close(place->directory);
-	return place->lock;
-}
-
-static void leave(const struct place *place)
-{
-	close(place->lock);
-	close(place->directory);
-}
-
 int group_file_lock_directory(const char *path, struct error *error)
 {
-	struct place place;
-	int lock = enter(&place, path, error);
+	const char *name;
+	int directory = open_directory(path, &name, error), lock = -1;
 
-	if (lock >= 0)
-		close(place.directory);
+	if (directory >= 0) {
+		lock = check_name(path, error) == 0 ? lock_directory(directory, path, error) : -1;
+		close(directory);
+	}
 	return lock;
 }
 
@@ -349,19 +329,31 @@ static int make_file(int directory, const char *name, const char *cgroup, struct
 	return result;
 }
 
-int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error)
+int group_file_make_locked(struct group *group, const char *path, const char *cgroup, struct error *error)
 {
 	struct stat status;
-	struct place place;
-	int result = 0;
+	const char *name;
+	int directory = open_directory(path, &name, error), result = 0;
 
 	*group = group_closed;
-	if (enter(&place, path, error) < 0)
+	if (directory < 0)
 		return -1;
-	if (fstatat(place.directory, place.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		result = make_file(place.directory, place.name, cgroup, error);
-	leave(&place);
+	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		result = make_file(directory, name, cgroup, error);
+	close(directory);
 	return result == 0 ? group_file_open(group, path, error) : result;
+}
+
+int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error)
+{
+	int lock = group_file_lock_directory(path, error), result = -1;
+
+	*group = group_closed;
+	if (lock >= 0) {
+		result = group_file_make_locked(group, path, cgroup, error);
+		close(lock);
+	}
+	return result;
 }
 
 int group_file_remove_locked(const char *path, struct error *error)

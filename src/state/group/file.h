@@ -19,11 +19,12 @@ int group_file_obey(struct group *group, const char *path, struct error *error);
 int group_file_open(struct group *group, const char *path, struct error *error);
 
 /* Makes a group's file without partitions: all users may read, and the user may write. The file's name is the group's
- * name. `cgroup` is as in /proc/PID/cgroup, or "". Opens an existing file. -1 with the reason. */
+ * name. `cgroup` is as in /proc/PID/cgroup, or "". Opens an existing file. -1 with the reason. X_locked: the caller
+ * holds the lock of the directory. */
 int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error);
+int group_file_make_locked(struct group *group, const char *path, const char *cgroup, struct error *error);
 
-/* Removes the file; no failure if there is none. Running processes keep their partitions. -1 with the reason.
- * group_file_remove_locked: the caller holds the lock of the directory. */
+/* Removes the file; no failure if there is none. Running processes keep their partitions. -1 with the reason. */
 int group_file_remove(const char *path, struct error *error);
 int group_file_remove_locked(const char *path, struct error *error);
 

@@ -23,7 +23,6 @@
 #include "state/pool/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,7 @@ struct plan {
 	struct specification specification;
 	struct topology_list list;
 	struct gpu_choices chosen;
-	struct segment_revision before, revision; /* of the group; `before`: unless the group is new */
+	struct segment_revision before, revision; /* of the group */
 	struct mps_status mps;
 	struct group group;
 	struct pool_place pool; /* with --pool */
@@ -172,17 +171,15 @@ static int choose_tpcs(struct plan *plan, struct error *error)
 	return result;
 }
 
-static int make_group(struct plan *plan, struct error *error)
+static int make_directories(struct plan *plan, struct error *error)
 {
 	char real[PATH_MAX], notes[PATH_MAX];
 
-	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
 	path_join(notes, plan->specification.directory, CONTAINERS_NAME);
 	return trust_make_directory(plan->specification.directory, real, error) < 0 ||
-	                       trust_make_directory(notes, real, error) < 0 ||
-	                       make_front(plan->specification.directory, plan->front, error) < 0
+	                       trust_make_directory(notes, real, error) < 0
 	               ? -1
-	               : group_file_make(&plan->group, plan->path, "", error);
+	               : make_front(plan->specification.directory, plan->front, error);
 }
 
 static void unlock(struct plan *plan)
@@ -192,25 +189,12 @@ static void unlock(struct plan *plan)
 	plan->lock = -1;
 }
 
-/* Commands that add or remove at once take turns, and each sees the result of the command before. With -n the lock is
- * held already: a waiting command could take the lock if it were given back in between. */
+/* Commands that add or remove at once take turns, and each sees the result of the command before. */
 static int read_locked(struct plan *plan, struct error *error)
 {
 	specification_close(&plan->specification);
-	if (plan->lock < 0)
-		plan->lock = group_file_lock_directory(plan->path, error);
+	plan->lock = group_file_lock_directory(plan->path, error);
 	return plan->lock < 0 ? -1 : specification_open(&plan->specification, plan->options->output, error);
-}
-
-/* A second command may have removed the group before the lock. */
-static int check_group_stays(const struct plan *plan, struct error *error)
-{
-	int file = open(plan->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	bool stays = file >= 0 && group_is_same(group_identity_of(file), plan->group.identity);
-
-	if (file >= 0)
-		close(file);
-	return stays ? 0 : error_set(error, "%.80s: was removed meanwhile; try again", plan->options->group);
 }
 
 /* Under the lock. The group's page is there before a container needs the page. */
@@ -244,40 +228,53 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return read_locked(plan, error) < 0 || check_group_stays(plan, error) < 0 || write_pool(plan, error) < 0 ||
+	return write_pool(plan, error) < 0 ||
 	                       specification_put(&plan->specification, &device, plan->hook,
 	                                                         plan->library, plan->front, error) < 0
 	               ? -1
 	               : specification_write(&plan->specification, error);
 }
 
-/* The group gets its partition before the device can be used. Running containers of a device keep theirs if the command
- * fails. */
-static int put_device(struct plan *plan, struct error *error)
+static int make_group(struct plan *plan, struct error *error)
 {
 	uint64_t number;
-	bool is_known = group_read(&plan->group, &plan->before, &number);
 
-	if (group_change(&plan->group, &plan->revision, error) < 0)
+	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
+	if (group_file_make_locked(&plan->group, plan->path, "", error) < 0)
 		return -1;
-	int result = write_device(plan, error);
+	return group_read(&plan->group, &plan->before, &number)
+	               ? 0 : error_set(error, "%.200s: the group is damaged", plan->path);
+}
 
-	if (result < 0 && !plan->is_new && is_known)
+/* Running containers of a device keep their partition if the command fails. */
+static void put_back(struct plan *plan)
+{
+	if (plan->is_new) {
+		pool_file_remove(plan->path, NULL);
+		group_file_remove_locked(plan->path, NULL);
+	} else {
 		group_change(&plan->group, &plan->before, NULL);
+	}
+}
+
+/* The group gets its partition before the device can be used. */
+static int add_locked(struct plan *plan, struct error *error)
+{
+	if (make_group(plan, error) < 0)
+		return -1;
+	int result = choose_tpcs(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
+	                     ? -1 : write_device(plan, error);
+
+	if (result < 0)
+		put_back(plan);
 	return result;
 }
 
 static int add_device(struct plan *plan, struct error *error)
 {
-	if (make_group(plan, error) < 0)
-		return -1;
-	int result = choose_tpcs(plan, error) < 0 ? -1 : put_device(plan, error);
+	int result = make_directories(plan, error) < 0 || read_locked(plan, error) < 0 ? -1 : add_locked(plan, error);
 
-	if (result < 0 && plan->is_new)
-		pool_file_remove(plan->path, NULL);
 	unlock(plan);
-	if (result < 0 && plan->is_new)
-		group_file_remove(plan->path, NULL);
 	return result;
 }
 

@@ -180,7 +180,7 @@ int set_find_in_group(struct segment_revision *revision, const struct set_given 
 	const struct set_limits limits = {.group = group, .taken = &taken, .is_dry_run = !lock};
 	bool claims = given->notation == NOTATION_COUNT && path;
 
-	if (claims && lock)
+	if (claims && lock && *lock < 0)
 		*lock = group_file_lock_directory(path, error);
 	if (claims && ((lock && *lock < 0) || group_file_add_taken(&taken, path, group->identity, error) < 0))
 		return -1;

@@ -29,8 +29,8 @@ int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struc
                    const struct pids *except, struct error *error);
 
 /* Like set_find, for a group, which may have TPCs already. If the group has a file at `path`, the directory names the
- * TPCs of groups with hidden processes. With -n the directory stays locked until the caller closes `lock`, at first
- * -1; NULL: a dry run. */
+ * TPCs of groups with hidden processes. With -n the directory stays locked until the caller closes `lock`, which
+ * is -1 unless the caller has locked the directory; NULL: a dry run. */
 int set_find_in_group(struct segment_revision *revision, const struct set_given *given,
                       const struct gpu_choices *chosen, const struct topology_list *list, const struct group *group,
                       const char *path, int *lock, struct error *error);
