@@ -61,3 +61,8 @@ void pointer_map_clear(struct pointer_map *map)
 	free(map->structs);
 	*map = (struct pointer_map){.structs = NULL};
 }
+
+void pointer_map_forget(struct pointer_map *map)
+{
+	*map = (struct pointer_map){.structs = NULL};
+}

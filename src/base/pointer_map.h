@@ -21,3 +21,7 @@ void *pointer_map_find(const struct pointer_map *map, size_t size, const void *p
 void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer);
 
 void pointer_map_clear(struct pointer_map *map);
+
+/* In the child of a fork: an empty map. A thread of the parent may have been in the middle of a change, so nothing is
+ * freed. */
+void pointer_map_forget(struct pointer_map *map);

@@ -112,5 +112,5 @@ void graph_allocations_launched(CUgraphExec exec)
 void graph_allocations_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pointer_map_clear(&instances);
+	pointer_map_forget(&instances);
 }

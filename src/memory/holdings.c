@@ -75,5 +75,5 @@ void holdings_forget(CUcontext context)
 void holdings_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pointer_map_clear(&holdings);
+	pointer_map_forget(&holdings);
 }

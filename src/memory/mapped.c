@@ -149,6 +149,6 @@ struct mapped_end mapped_unmap(const void *address, size_t bytes)
 void mapped_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pointer_map_clear(&handles);
-	pointer_map_clear(&mappings);
+	pointer_map_forget(&handles);
+	pointer_map_forget(&mappings);
 }

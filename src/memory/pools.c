@@ -217,5 +217,5 @@ void pools_synchronized(void)
 void pools_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pointer_map_clear(&pools);
+	pointer_map_forget(&pools);
 }

@@ -5,7 +5,8 @@
  * processes: no
  */
 #include "../cases.h"
-#include "memory/kinds.h"
+
+#include "../../src/memory/mapped.c"
 
 struct account {
 	int64_t bytes;
@@ -25,6 +26,8 @@ static const void *at(uintptr_t number)
 
 FIXTURE(set_up)
 {
+	pointer_map_clear(&handles);
+	pointer_map_clear(&mappings);
 	mapped_after_fork();
 	first.bytes = second.bytes = 0;
 }

@@ -5,8 +5,7 @@
  * processes: no
  */
 #include "../cases.h"
-#include "driver/functions.h"
-#include "memory/kinds.h"
+#include "../../src/memory/pools.c"
 
 #define MIB UINT64_C(1048576)
 #define LIMIT (100 * MIB)
@@ -38,7 +37,7 @@ void account_change(struct account *of, int64_t bytes)
 }
 
 /* What the driver says of the only pool. */
-static uint64_t held, used;
+static uint64_t held, in_use;
 static int pool;
 static void (*at_question)(void); /* after the second answer */
 
@@ -47,7 +46,7 @@ static CUresult answer(void *asked, int attribute, void *value)
 	void (*do_now)(void) = attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? at_question : NULL;
 
 	assert_ptr_equal(asked, &pool);
-	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? held : used;
+	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? held : in_use;
 	if (do_now) {
 		at_question = NULL;
 		do_now();
@@ -58,16 +57,17 @@ static CUresult answer(void *asked, int attribute, void *value)
 FIXTURE(set_up)
 {
 	driver.pool_get_attribute = answer;
+	pointer_map_clear(&pools);
 	pools_after_fork();
-	account.bytes = held = used = 0;
+	account.bytes = held = in_use = 0;
 	at_question = NULL;
 }
 
 /* As the driver does, of a pool without holes. */
 static void allocate(uint64_t bytes)
 {
-	used += bytes;
-	held = used > held ? used : held;
+	in_use += bytes;
+	held = in_use > held ? in_use : held;
 }
 
 TEST_WITH(set_up, NULL, one_after_the_other)
@@ -79,12 +79,12 @@ TEST_WITH(set_up, NULL, one_after_the_other)
 	assert_int_equal(account.bytes, 60 * MIB);
 	assert_false(pools_reserve(&account, &pool, 50 * MIB));
 	assert_int_equal(account.bytes, 60 * MIB);
-	used = 10 * MIB; /* The pool holds the rest for the next allocation. */
+	in_use = 10 * MIB; /* The pool holds the rest for the next allocation. */
 	assert_true(pools_reserve(&account, &pool, 50 * MIB));
 	assert_int_equal(account.bytes, 60 * MIB);
 	allocate(50 * MIB);
 	pools_settle(&pool, 50 * MIB);
-	used = held = 0;
+	in_use = held = 0;
 	pools_settle(&pool, 0);
 	assert_int_equal(account.bytes, 0);
 }
@@ -119,7 +119,7 @@ TEST_WITH(set_up, NULL, one_of_two_fails)
 
 static void grow_and_count(void)
 {
-	held = used = 70 * MIB;
+	held = in_use = 70 * MIB;
 	pools_settle(&pool, 0);
 }
 
@@ -141,7 +141,7 @@ TEST_WITH(set_up, NULL, of_no_gpu)
 	pools_settle(&pool, 1000 * MIB);
 	assert_int_equal(account.bytes, 0);
 	pools_set_account(&pool, NULL);
-	held = used = 0;
+	held = in_use = 0;
 	pools_set_account(&pool, &account);
 	assert_false(pools_reserve(&account, &pool, 1000 * MIB));
 	assert_true(pools_reserve(&account, &pool, 30 * MIB));
