@@ -13,8 +13,8 @@
  * mapping. Imports count for the process that allocated.
  *
  * Any thread. mapped_X is called after the driver's cuMemX has succeeded. mapped_release and mapped_unmap come before
- * the call, since another thread may get the same handle or address at once; they return the bytes to give back when
- * the call has succeeded.
+ * the call, since another thread may get the same handle or address at once: they take the handle or the mappings out.
+ * mapped_ended comes after the call: the memory is given back, or the handle and the mappings are put back.
  */
 
 /* The bytes are reserved already. */
@@ -22,12 +22,11 @@ void mapped_create(const void *handle, struct account *account, uint64_t bytes);
 void mapped_retain(const void *handle, const void *address);
 void mapped_map(const void *handle, const void *address, size_t bytes);
 
-struct mapped_end {
-	struct account *account; /* NULL: nothing ends */
-	uint64_t bytes;
-};
-struct mapped_end mapped_release(const void *handle);
-struct mapped_end mapped_unmap(const void *address, size_t bytes);
+/* NULL: nothing ends. */
+struct mapped_ending;
+struct mapped_ending *mapped_release(const void *handle);
+struct mapped_ending *mapped_unmap(const void *address, size_t bytes);
+void mapped_ended(struct mapped_ending *ending, bool is_done);
 
 void mapped_after_fork(void);
 

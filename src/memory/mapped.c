@@ -8,19 +8,27 @@
 struct piece {
 	struct account *account;
 	uint64_t bytes;
-	unsigned int handles, mappings;
+	unsigned int users; /* handles and mappings, until the calls that end them have succeeded */
 };
 
 /* Of a handle, until the handle is given back. */
 struct named {
 	const void *handle;
 	struct piece *piece; /* NULL: no longer there */
+	unsigned int count;  /* how often the program must give the handle back */
 };
 
 struct mapping {
 	const void *address;
 	size_t bytes;
 	struct piece *piece; /* NULL: no longer there */
+};
+
+struct mapped_ending {
+	struct mapped_ending *next;
+	struct piece *piece;
+	const void *key; /* a handle or an address */
+	size_t bytes;    /* of a mapping; 0: a handle */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,6 +42,40 @@ static void *entry(struct pointer_map *map, size_t size, const void *key)
 	return there || !key ? there : pointer_map_add(map, size, key);
 }
 
+/* The memory ends with the last user. */
+static void leave(struct piece *piece, unsigned int users)
+{
+	piece->users -= users;
+	if (piece->users == 0) {
+		account_change(piece->account, -(int64_t)piece->bytes);
+		free(piece);
+	}
+}
+
+/* A former piece of the handle was given back unseen. */
+static void add_handle(struct named *named, struct piece *piece)
+{
+	struct named former = *named;
+
+	piece->users++;
+	named->piece = piece;
+	named->count = former.piece == piece ? former.count + 1 : 1;
+	if (former.piece && former.piece != piece)
+		leave(former.piece, former.count);
+}
+
+/* A former mapping of the address was ended unseen. */
+static void set_mapping(struct mapping *mapping, size_t bytes, struct piece *piece)
+{
+	struct piece *former = mapping->piece;
+
+	piece->users++;
+	mapping->bytes = bytes;
+	mapping->piece = piece;
+	if (former)
+		leave(former, 1);
+}
+
 void mapped_create(const void *handle, struct account *account, uint64_t bytes)
 {
 	struct piece *piece = malloc(sizeof *piece);
@@ -42,8 +84,8 @@ void mapped_create(const void *handle, struct account *account, uint64_t bytes)
 	struct named *named = piece ? entry(&handles, sizeof *named, handle) : NULL;
 
 	if (named) {
-		*piece = (struct piece){.account = account, .bytes = bytes, .handles = 1};
-		named->piece = piece;
+		*piece = (struct piece){.account = account, .bytes = bytes};
+		add_handle(named, piece);
 	}
 	pthread_mutex_unlock(&lock);
 	if (!named) {
@@ -71,10 +113,8 @@ void mapped_retain(const void *handle, const void *address)
 	struct piece *piece = piece_at(address);
 	struct named *named = piece ? entry(&handles, sizeof *named, handle) : NULL;
 
-	if (named) {
-		named->piece = piece;
-		piece->handles++;
-	}
+	if (named)
+		add_handle(named, piece);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -84,66 +124,93 @@ void mapped_map(const void *handle, const void *address, size_t bytes)
 	struct named *named = pointer_map_find(&handles, sizeof *named, handle);
 	struct mapping *mapping = named && named->piece ? entry(&mappings, sizeof *mapping, address) : NULL;
 
-	if (mapping) {
-		mapping->bytes = bytes;
-		mapping->piece = named->piece;
-		named->piece->mappings++;
-	}
+	if (mapping)
+		set_mapping(mapping, bytes, named->piece);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Adds the bytes that end with the last handle or mapping of the piece. Nearly always, all bytes of a call are of
- * one GPU: the rest is given back at once. */
-static void end_piece(struct piece *piece, struct mapped_end *end)
+/* --- ends --------------------------------------------------------------------------------------------------------- */
+
+/* False without memory: nothing ends. */
+static bool begin_end(struct mapped_ending **list, struct piece *piece, const void *key, size_t bytes)
 {
-	if (piece->handles + piece->mappings > 0)
-		return;
-	if (end->account && end->account != piece->account) {
-		account_change(piece->account, -(int64_t)piece->bytes);
-	} else {
-		end->account = piece->account;
-		end->bytes += piece->bytes;
-	}
-	free(piece);
+	struct mapped_ending *new = malloc(sizeof *new);
+
+	if (new)
+		*new = (struct mapped_ending){*list, piece, key, bytes};
+	*list = new ? new : *list;
+	return new;
 }
 
-struct mapped_end mapped_release(const void *handle)
+struct mapped_ending *mapped_release(const void *handle)
 {
-	struct mapped_end end = {.account = NULL};
+	struct mapped_ending *list = NULL;
 
 	pthread_mutex_lock(&lock);
 	struct named *named = pointer_map_find(&handles, sizeof *named, handle);
-	struct piece *piece = named ? named->piece : NULL;
 
-	if (piece) {
-		piece->handles--;
-		named->piece = piece->handles > 0 ? piece : NULL;
-		end_piece(piece, &end);
-	}
+	if (named && named->piece && begin_end(&list, named->piece, handle, 0) && --named->count == 0)
+		named->piece = NULL;
 	pthread_mutex_unlock(&lock);
-	return end;
+	return list;
 }
 
-/* One call can unmap several mappings side by side. */
-struct mapped_end mapped_unmap(const void *address, size_t bytes)
+static void begin_unmap(struct mapped_ending **list, struct mapping *mapping)
 {
-	struct mapped_end end = {.account = NULL};
-	uintptr_t at = (uintptr_t)address, last = at + bytes;
+	if (begin_end(list, mapping->piece, mapping->address, mapping->bytes))
+		mapping->piece = NULL;
+}
+
+static bool is_within(const struct mapping *mapping, const void *address, size_t bytes)
+{
+	size_t offset = (uintptr_t)mapping->address - (uintptr_t)address;
+
+	return offset < bytes && mapping->bytes <= bytes - offset;
+}
+
+/* One call can unmap several mappings, also between mappings of memory that is not in the table. */
+struct mapped_ending *mapped_unmap(const void *address, size_t bytes)
+{
+	struct mapped_ending *list = NULL;
 
 	pthread_mutex_lock(&lock);
-	struct mapping *mapping = pointer_map_find(&mappings, sizeof *mapping, address);
+	struct mapping *all = mappings.structs, *exact = pointer_map_find(&mappings, sizeof *exact, address);
+	bool is_only = exact && exact->piece && exact->bytes == bytes;
 
-	while (mapping && mapping->piece && at < last) {
-		struct piece *piece = mapping->piece;
-
-		at += mapping->bytes;
-		mapping->piece = NULL;
-		piece->mappings--;
-		end_piece(piece, &end);
-		mapping = pointer_map_find(&mappings, sizeof *mapping, (const void *)at);
+	if (is_only)
+		begin_unmap(&list, exact);
+	for (size_t i = 0; i < mappings.room && !is_only; i++) {
+		if (all[i].piece && is_within(&all[i], address, bytes))
+			begin_unmap(&list, &all[i]);
 	}
 	pthread_mutex_unlock(&lock);
-	return end;
+	return list;
+}
+
+static void put_back(const struct mapped_ending *ending)
+{
+	struct named *named = ending->bytes > 0 ? NULL : entry(&handles, sizeof *named, ending->key);
+	struct mapping *mapping = ending->bytes > 0 ? entry(&mappings, sizeof *mapping, ending->key) : NULL;
+
+	if (named)
+		add_handle(named, ending->piece);
+	if (mapping)
+		set_mapping(mapping, ending->bytes, ending->piece);
+}
+
+void mapped_ended(struct mapped_ending *ending, bool is_done)
+{
+	struct mapped_ending *next;
+
+	pthread_mutex_lock(&lock);
+	for (; ending; ending = next) {
+		next = ending->next;
+		if (!is_done)
+			put_back(ending);
+		leave(ending->piece, 1);
+		free(ending);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 void mapped_after_fork(void)

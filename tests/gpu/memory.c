@@ -445,6 +445,23 @@ TEST_WITH(set_up, tear_down, mapped_memory)
 	gpu_check(cuMemAddressFree(address, CHUNK));
 }
 
+/* The driver unmaps whole mappings only. */
+TEST_WITH(set_up, tear_down, a_part_is_not_unmapped)
+{
+	uint64_t handle;
+	CUdeviceptr address;
+
+	gpu_check(make_handle(&handle));
+	gpu_check(cuMemAddressReserve(&address, CHUNK, 0, 0, 0));
+	gpu_check(cuMemMap(address, CHUNK, 0, handle, 0));
+	gpu_check(cuMemRelease(handle));
+	assert_int_equal(cuMemUnmap(address, CHUNK / 2), CUDA_ERROR_INVALID_VALUE);
+	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
+	gpu_check(cuMemUnmap(address, CHUNK));
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	gpu_check(cuMemAddressFree(address, CHUNK));
+}
+
 /* --- other cases -------------------------------------------------------------------------------------------------- */
 
 TEST_WITH(set_up, tear_down, what_the_program_sees)

@@ -189,8 +189,20 @@ HOOKED_5(cuMemMap, CUdeviceptr, address, size_t, bytes, size_t, offset, uint64_t
 	return CUDA_SUCCESS;
 }
 
+static bool splits_mapping(CUdeviceptr address)
+{
+	bool splits = false;
+
+	for (int i = 0; i < MAPPINGS; i++)
+		splits |= mappings[i].thing && mappings[i].address < address &&
+		          address - mappings[i].address < mappings[i].bytes;
+	return splits;
+}
+
 HOOKED_2(cuMemUnmap, CUdeviceptr, address, size_t, bytes)
 {
+	if (splits_mapping(address) || splits_mapping(address + bytes))
+		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < MAPPINGS; i++) {
 		if (mappings[i].thing && mappings[i].address - address < bytes) {
 			leave(mappings[i].thing);
