@@ -42,7 +42,7 @@ void mapped_after_fork(void);
  * up to one piece.
  *
  * A pool is named by its handle; a GPU's memory for graphs, by the GPU's account. Any thread. All functions but
- * pools_set_account call the driver.
+ * pools_set_account, pools_take and pools_put_back call the driver.
  */
 
 /* The pool of cuMemAllocAsync; NULL if the driver does not tell. */
@@ -59,8 +59,14 @@ bool pools_reserve(struct account *account, const void *pool, uint64_t bytes);
  * the pool may have changed. */
 void pools_settle(const void *pool, uint64_t bytes);
 
-/* Names the GPU of a new pool. NULL: the memory of the pool is no GPU's, and is not counted; or the pool is gone. */
+/* Names the GPU of a new pool. NULL: the memory of the pool is no GPU's, and is not counted. */
 void pools_set_account(const void *pool, struct account *account);
+
+/* Before the pool is destroyed, since another thread may get the same handle at once. Waits until no thread asks the
+ * driver about the pool; from here on, no thread begins to. Returns the account, NULL if nothing is counted; the bytes
+ * stay counted. If the driver refuses, pools_put_back. */
+struct account *pools_take(const void *pool, uint64_t *bytes);
+void pools_put_back(const void *pool, struct account *account, uint64_t bytes);
 
 /* Whether there is a pool; and the program has synchronised: a pool may have given memory back. */
 bool pools_exist(void);

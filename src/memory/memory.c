@@ -219,10 +219,23 @@ static void pool_changed(const struct call *call)
 
 	if (call->id == CALL_POOL_CREATE)
 		pools_set_account(*made->made, account_of_device(calls_device_of_place(made->place)));
-	else if (call->id == CALL_POOL_DESTROY)
-		pools_set_account(call->arguments[0], NULL);
 	else
 		pools_settle(call->arguments[0], 0);
+}
+
+static void pool_destruction_begins(const struct call *call)
+{
+	struct call_memory *memory = &call->frame->memory;
+
+	memory->account = pools_take(call->arguments[0], &memory->bytes);
+}
+
+static void pool_destruction_fails(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->account)
+		pools_put_back(call->arguments[0], memory->account, memory->bytes);
 }
 
 static void graphs_trimmed(const struct call *call)
@@ -409,6 +422,7 @@ static const struct way *way_of(int id)
 	static const struct way mapping = {nothing, mapped, nothing};
 	static const struct way retaining = {nothing, retained, nothing};
 	static const struct way change_of_pool = {nothing, pool_changed, nothing};
+	static const struct way destruction_of_pool = {pool_destruction_begins, give_back, pool_destruction_fails};
 	static const struct way trimming_of_graphs = {nothing, graphs_trimmed, nothing};
 	static const struct way context = {context_begins, context_made, nothing};
 	static const struct way drivers_own = {nothing, count_anew, nothing};
@@ -446,8 +460,9 @@ static const struct way *way_of(int id)
 		return &retaining;
 	case CALL_POOL_CREATE:
 	case CALL_POOL_TRIM:
-	case CALL_POOL_DESTROY:
 		return &change_of_pool;
+	case CALL_POOL_DESTROY:
+		return &destruction_of_pool;
 	case CALL_GRAPH_MEMORY_TRIM:
 		return &trimming_of_graphs;
 	case CALL_CONTEXT_CREATE_2:

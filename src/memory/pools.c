@@ -1,30 +1,94 @@
 #include "kinds.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
+#include "base/futex.h"
 #include "base/pointer_map.h"
 #include "driver/functions.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
+#define WAIT_MOST_NS UINT64_C(10000000000)
 
 /* A pool; or a GPU's pool for graphs, whose key is the account. */
 struct pool {
 	const void *key;
-	struct account *account; /* NULL: the memory is no GPU's, or the pool is gone */
+	struct account *account; /* NULL: the memory is no GPU's, or the pool is gone or going */
 	uint64_t bytes;          /* counted */
 	uint64_t asked;          /* by allocations in progress */
 	uint64_t number;         /* raised by each change */
+	unsigned int askers;     /* threads with a question about the pool; none begins without an account */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pointer_map pools;
 static atomic_bool exist; /* some that are no graphs' */
 
+/* The number of ended questions, and of threads waiting for an end. */
+static _Atomic uint32_t answers;
+static atomic_uint waiting;
+
 static uint64_t in_pieces(uint64_t bytes)
 {
 	return (bytes + PIECE - 1) / PIECE * PIECE;
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------------- */
+
+/* A copy of the pool; of an unknown key: without an account. With an account, the thread may ask the driver
+ * about the pool until end_question. */
+static struct pool begin_question(const void *key)
+{
+	pthread_mutex_lock(&lock);
+	struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+
+	if (there && there->account)
+		there->askers++;
+	struct pool copy = there ? *there : (struct pool){.key = key};
+
+	pthread_mutex_unlock(&lock);
+	return copy;
+}
+
+static void end_question(const struct pool *copy)
+{
+	if (!copy->account)
+		return;
+	pthread_mutex_lock(&lock);
+	struct pool *there = pointer_map_find(&pools, sizeof *there, copy->key);
+
+	if (there)
+		there->askers--;
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_add(&answers, 1);
+	if (atomic_load(&waiting) > 0)
+		futex_wake(&answers, INT_MAX);
+}
+
+static bool is_asked_about(const void *key)
+{
+	pthread_mutex_lock(&lock);
+	const struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+	bool is_asked_about = there && there->askers > 0;
+
+	pthread_mutex_unlock(&lock);
+	return is_asked_about;
+}
+
+/* Not for ever: a thread may have left the question by a jump, or was cancelled there. */
+static void await_answers(const void *key)
+{
+	uint64_t until = process_clock_ns() + WAIT_MOST_NS;
+	uint32_t seen;
+
+	atomic_fetch_add(&waiting, 1);
+	for (seen = atomic_load(&answers); is_asked_about(key) && process_clock_ns() < until;
+	     seen = atomic_load(&answers))
+		futex_wait_until(&answers, seen, until);
+	atomic_fetch_sub(&waiting, 1);
 }
 
 /* --- the driver's word -------------------------------------------------------------------------------------------- */
@@ -62,18 +126,18 @@ static void trim(const struct pool *pool)
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
-/* Of a key that is not known: without an account. */
-static struct pool copy_of(const void *key)
-{
-	pthread_mutex_lock(&lock);
-	const struct pool *there = pointer_map_find(&pools, sizeof *there, key);
-	struct pool copy = there ? *there : (struct pool){.key = key};
-
-	pthread_mutex_unlock(&lock);
-	return copy;
-}
-
 enum outcome { DONE, REFUSED, OUTDATED };
+
+static enum outcome count(const struct pool *pool, uint64_t bytes, bool obeys)
+{
+	enum outcome outcome = DONE;
+
+	if (pool->account && obeys && bytes > pool->bytes)
+		outcome = account_reserve(pool->account, bytes - pool->bytes) ? DONE : REFUSED;
+	else if (pool->account)
+		account_change(pool->account, (int64_t)(bytes - pool->bytes));
+	return outcome;
+}
 
 static enum outcome replace(const struct pool *before, uint64_t bytes, uint64_t asked, bool obeys)
 {
@@ -81,15 +145,10 @@ static enum outcome replace(const struct pool *before, uint64_t bytes, uint64_t 
 
 	pthread_mutex_lock(&lock);
 	struct pool *there = pointer_map_find(&pools, sizeof *there, before->key);
-	bool is_same = there && there->account && there->number == before->number;
 
-	if (is_same && obeys && bytes > there->bytes) {
-		outcome = account_reserve(there->account, bytes - there->bytes) ? DONE : REFUSED;
-	} else if (is_same) {
-		account_change(there->account, (int64_t)(bytes - there->bytes));
-		outcome = DONE;
-	}
-	if (outcome == DONE) {
+	if (!there || there->number == before->number)
+		outcome = there ? count(there, bytes, obeys) : DONE;
+	if (there && outcome == DONE) {
 		there->bytes = bytes;
 		there->asked = asked;
 		there->number++;
@@ -98,19 +157,27 @@ static enum outcome replace(const struct pool *before, uint64_t bytes, uint64_t 
 	return outcome;
 }
 
+/* What the pool has once the driver has given the asked bytes, at most. */
+static uint64_t bytes_with(const struct pool *pool, uint64_t asked)
+{
+	uint64_t now = ask_driver(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+
+	return max_u64(now, in_pieces(used(pool) + asked));
+}
+
 /* Counts what the pool has once all allocations in progress have ended, at most: so each allocation has room, in any
  * order. If a second thread has counted meanwhile, the driver's answers may be outdated. */
 static bool change(const void *key, uint64_t asked_more, bool obeys)
 {
 	enum outcome outcome = OUTDATED;
-	struct pool pool;
 
-	for (pool = copy_of(key); outcome == OUTDATED && pool.account; pool = copy_of(key)) {
+	while (outcome == OUTDATED) {
+		struct pool pool = begin_question(key);
 		uint64_t asked = pool.asked + asked_more;
-		uint64_t now = ask_driver(&pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-		                          CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+		uint64_t bytes = pool.account ? bytes_with(&pool, asked) : 0;
 
-		outcome = replace(&pool, max_u64(now, in_pieces(used(&pool) + asked)), asked, obeys);
+		end_question(&pool);
+		outcome = replace(&pool, bytes, asked, obeys);
 	}
 	return outcome != REFUSED;
 }
@@ -161,6 +228,14 @@ uint64_t pools_asked_by_graph(struct account *account, uint64_t bytes, bool was_
 	return in_pieces(bytes) > in_use ? in_pieces(bytes) - in_use : 0;
 }
 
+/* Allocations and questions in progress stay. */
+static void set_content(struct pool *pool, struct account *account, uint64_t bytes)
+{
+	pool->account = account;
+	pool->bytes = bytes;
+	pool->number++;
+}
+
 void pools_set_account(const void *key, struct account *account)
 {
 	pthread_mutex_lock(&lock);
@@ -169,7 +244,35 @@ void pools_set_account(const void *key, struct account *account)
 	if (there && there->account)
 		account_change(there->account, -(int64_t)there->bytes);
 	if (there)
-		*there = (struct pool){.key = key, .account = account, .number = there->number + 1};
+		set_content(there, account, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+struct account *pools_take(const void *key, uint64_t *bytes)
+{
+	struct account *account = NULL;
+
+	*bytes = 0;
+	pthread_mutex_lock(&lock);
+	struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+
+	if (there) {
+		account = there->account;
+		*bytes = there->bytes;
+		set_content(there, NULL, 0);
+	}
+	pthread_mutex_unlock(&lock);
+	await_answers(key);
+	return account;
+}
+
+void pools_put_back(const void *key, struct account *account, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+
+	if (there)
+		set_content(there, account, bytes);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -185,6 +288,15 @@ static bool copy_from(size_t place, struct pool *copy)
 	return is_there;
 }
 
+static void trim_unless_gone(const void *key)
+{
+	struct pool pool = begin_question(key);
+
+	if (pool.account)
+		trim(&pool);
+	end_question(&pool);
+}
+
 void pools_settle_all(struct account *account, bool trims)
 {
 	struct pool pool;
@@ -193,7 +305,7 @@ void pools_settle_all(struct account *account, bool trims)
 		bool is_meant = pool.key && pool.account == account;
 
 		if (is_meant && trims)
-			trim(&pool);
+			trim_unless_gone(pool.key);
 		if (is_meant)
 			pools_settle(pool.key, 0);
 	}
@@ -217,5 +329,6 @@ void pools_synchronized(void)
 void pools_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	atomic_store(&waiting, 0);
 	pointer_map_forget(&pools);
 }

@@ -567,4 +567,55 @@ TEST_WITH(set_up, tear_down, threads_at_once)
 	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
+static atomic_bool is_over;
+
+static void *create_and_destroy(void *data)
+{
+	const CUmemPoolProps what = in_pool();
+	void *made;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	while (!atomic_load(&is_over)) {
+		gpu_check(cuMemPoolCreate(&made, &what));
+		gpu_check(cuMemPoolDestroy(made));
+	}
+	return data;
+}
+
+static void *synchronize(void *data)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	while (!atomic_load(&is_over))
+		gpu_check(cuCtxSynchronize());
+	return data;
+}
+
+/* A new pool counts, even with the handle of a pool whose destruction has not returned yet. */
+TEST_WITH(set_up, tear_down, pools_come_and_go)
+{
+	pthread_t threads[4];
+	unsigned int uncounted = 0;
+	CUdeviceptr made;
+	uint64_t other;
+
+	atomic_store(&is_over, false);
+	for (size_t i = 0; i < COUNT_OF(threads); i++)
+		threads[i] = thread_start(i < 3 ? create_and_destroy : synchronize, NULL);
+	for (int i = 0; i < 10 * ROUNDS; i++) {
+		make_pool();
+		gpu_check(cuMemAllocFromPoolAsync(&made, 4 * CHUNK, pool, NULL));
+		if (make_plain(&other) == CUDA_SUCCESS) {
+			uncounted++;
+			gpu_check(end_address(other));
+		}
+		gpu_check(end_async(made));
+		gpu_check(cuMemPoolDestroy(pool));
+	}
+	atomic_store(&is_over, true);
+	for (size_t i = 0; i < COUNT_OF(threads); i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(uncounted, 0);
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+}
+
 RUN_TESTS_IN(simulate_kernel_driver, NULL, NULL, NULL)

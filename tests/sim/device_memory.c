@@ -232,9 +232,12 @@ struct pool {
 	CUdevice device;
 	uint64_t reserved, used;
 	uint64_t kept; /* when a program synchronises */
+	struct pool *next; /* once destroyed */
+	bool is_destroyed;
 };
 
 static struct pool defaults[DEVICES];
+static struct pool *destroyed; /* the next pools get the handles, the last one first */
 
 /* The head of each allocation from a pool. */
 struct given {
@@ -256,6 +259,8 @@ CUresult cuMemPoolGetAttribute(void *handle, int attribute, void *value)
 	const struct pool *pool = handle;
 
 	pthread_mutex_lock(&handles);
+	if (pool->is_destroyed)
+		fatal("a question about a destroyed pool");
 	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? pool->reserved : pool->used;
 	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
@@ -275,13 +280,16 @@ CUresult cuMemPoolSetAttribute(void *handle, int attribute, void *value)
 
 HOOKED_2(cuMemPoolCreate, void **, made, const CUmemPoolProps *, what)
 {
-	struct pool *pool = calloc(1, sizeof *pool);
+	pthread_mutex_lock(&handles);
+	struct pool *pool = destroyed ? destroyed : calloc(1, sizeof *pool);
 
-	if (!pool)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pool->device = what->location.id;
+	if (pool) {
+		destroyed = pool->next;
+		*pool = (struct pool){.device = what->location.id};
+	}
+	pthread_mutex_unlock(&handles);
 	*made = pool;
-	return CUDA_SUCCESS;
+	return pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void shrink(struct pool *pool, uint64_t to)
@@ -316,8 +324,12 @@ HOOKED_1(cuMemPoolDestroy, void *, handle)
 {
 	struct pool *pool = handle;
 
+	pthread_mutex_lock(&handles);
 	device_memory_give(pool->device, pool->reserved);
-	free(pool);
+	pool->is_destroyed = true;
+	pool->next = destroyed;
+	destroyed = pool;
+	pthread_mutex_unlock(&handles);
 	return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /*
  * Memory of pools and graphs: as much is counted as the pool may need for all allocations in progress, and never less
- * than the driver holds.
+ * than the driver holds. A pool that is being destroyed is not asked about.
  *
+ * link: -Wl,--wrap=futex_wait_until
  * processes: no
  */
 #include "../cases.h"
@@ -39,6 +40,7 @@ void account_change(struct account *of, int64_t bytes)
 /* What the driver says of the only pool. */
 static uint64_t held, in_use;
 static int pool;
+static bool is_gone; /* the driver must not be asked */
 static void (*at_question)(void); /* after the second answer */
 
 static CUresult answer(void *asked, int attribute, void *value)
@@ -46,6 +48,7 @@ static CUresult answer(void *asked, int attribute, void *value)
 	void (*do_now)(void) = attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? at_question : NULL;
 
 	assert_ptr_equal(asked, &pool);
+	assert_false(is_gone);
 	*(uint64_t *)value = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? held : in_use;
 	if (do_now) {
 		at_question = NULL;
@@ -61,6 +64,7 @@ FIXTURE(set_up)
 	pools_after_fork();
 	account.bytes = held = in_use = 0;
 	at_question = NULL;
+	is_gone = false;
 }
 
 /* As the driver does, of a pool without holes. */
@@ -123,13 +127,22 @@ static void grow_and_count(void)
 	pools_settle(&pool, 0);
 }
 
-/* Between the driver's answer and the count, another thread counts more. */
+static void begin_anew(void)
+{
+	held = in_use = 0;
+	pools_set_account(&pool, &account);
+}
+
+/* Between the driver's answer and the count, another thread counts more, or has a new pool with the handle. */
 TEST_WITH(set_up, NULL, an_old_answer)
 {
 	assert_true(pools_reserve(&account, &pool, 0));
 	at_question = grow_and_count;
 	pools_settle(&pool, 0);
 	assert_int_equal(account.bytes, 70 * MIB);
+	at_question = begin_anew;
+	pools_settle(&pool, 0);
+	assert_int_equal(account.bytes, 0);
 }
 
 /* Pools of the host's memory are not counted; a handle can come again. */
@@ -147,6 +160,116 @@ TEST_WITH(set_up, NULL, of_no_gpu)
 	assert_true(pools_reserve(&account, &pool, 30 * MIB));
 	pools_set_account(&pool, NULL);
 	assert_int_equal(account.bytes, 0);
+}
+
+/* --- destroyed pools ---------------------------------------------------------------------------------------------- */
+
+/* The driver is about to destroy the pool. */
+static uint64_t take(void)
+{
+	uint64_t bytes;
+
+	assert_ptr_equal(pools_take(&pool, &bytes), &account);
+	is_gone = true;
+	return bytes;
+}
+
+TEST_WITH(set_up, NULL, destroyed)
+{
+	assert_true(pools_reserve(&account, &pool, 60 * MIB));
+	allocate(60 * MIB);
+	pools_settle(&pool, 60 * MIB);
+	assert_int_equal(take(), 60 * MIB);
+	pools_synchronized();
+	pools_settle_all(&account, true);
+	assert_int_equal(account.bytes, 60 * MIB); /* until the call has succeeded */
+	account.bytes = 0;
+	/* The call has not returned yet, and a second thread has a new pool with the same handle. */
+	held = in_use = 0;
+	is_gone = false;
+	pools_set_account(&pool, &account);
+	assert_true(pools_reserve(&account, &pool, 60 * MIB));
+	assert_int_equal(account.bytes, 60 * MIB);
+	assert_false(pools_reserve(&account, &pool, 60 * MIB));
+}
+
+/* As of a GPU's default pool, while threads allocate. */
+TEST_WITH(set_up, NULL, the_driver_refuses_to_destroy)
+{
+	assert_true(pools_reserve(&account, &pool, 40 * MIB));
+	uint64_t bytes = take();
+
+	assert_int_equal(bytes, 40 * MIB);
+	assert_true(pools_reserve(&account, &pool, 20 * MIB));
+	allocate(40 * MIB);
+	pools_settle(&pool, 40 * MIB);
+	is_gone = false;
+	pools_put_back(&pool, &account, bytes);
+	allocate(20 * MIB);
+	pools_settle(&pool, 20 * MIB);
+	assert_int_equal(account.bytes, 60 * MIB);
+	assert_false(pools_reserve(&account, &pool, 41 * MIB));
+	assert_true(pools_reserve(&account, &pool, 40 * MIB));
+}
+
+TEST_WITH(set_up, NULL, nothing_is_known_of_the_destroyed_pool)
+{
+	uint64_t bytes;
+
+	assert_null(pools_take(&pool, &bytes));
+	assert_int_equal(bytes, 0);
+}
+
+static atomic_bool waits, is_taken;
+static pthread_t destroyer;
+
+void __real_futex_wait_until(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns);
+
+/* A destroyer that nobody wakes waits for an hour. */
+WRAP(void, futex_wait_until, _Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
+{
+	atomic_store(&waits, true);
+	__real_futex_wait_until(word, value, until_ns + UINT64_C(3600000000000));
+}
+
+static void *destroy(void *data)
+{
+	uint64_t bytes;
+
+	pools_take(&pool, &bytes);
+	atomic_store(&is_taken, true);
+	return data;
+}
+
+/* Until the destroyer waits for the question. */
+static void let_destroy(void)
+{
+	destroyer = thread_start(destroy, NULL);
+	while (!atomic_load(&waits) && !atomic_load(&is_taken))
+		sched_yield();
+	assert_false(atomic_load(&is_taken));
+}
+
+static CUresult trim_while_destroyed(void *asked, size_t kept)
+{
+	let_destroy();
+	return CUDA_SUCCESS;
+}
+
+/* A synchronisation, and a trimming. */
+TEST_WITH(set_up, NULL, a_destruction_waits_for_questions)
+{
+	for (int trims = 0; trims < 2; trims++) {
+		ROW("%s", trims ? "trims" : "asks");
+		pools_set_account(&pool, &account);
+		waits = is_taken = false;
+		at_question = trims ? NULL : let_destroy;
+		driver.pool_trim = trims ? trim_while_destroyed : NULL;
+		pools_settle_all(&account, trims);
+		assert_int_equal(pthread_join(destroyer, NULL), 0);
+		assert_true(atomic_load(&is_taken));
+		assert_int_equal(account.bytes, 0);
+	}
 }
 
 /* All of many pools count. */
