@@ -62,6 +62,10 @@ void pools_settle(const void *pool, uint64_t bytes);
 /* Names the GPU of a new pool. NULL: the memory of the pool is no GPU's, and is not counted. */
 void pools_set_account(const void *pool, struct account *account);
 
+/* The driver has given memory of the pool at the address. If no call had named the pool's GPU, as of another GPU's
+ * default pool, the pool's account is from here on that of the memory's GPU. */
+void pools_learn(const void *pool, CUdeviceptr address);
+
 /* Before the pool is destroyed, since another thread may get the same handle at once. Waits until no thread asks the
  * driver about the pool; from here on, no thread begins to. Returns the account, NULL if nothing is counted; the bytes
  * stay counted. If the driver refuses, pools_put_back. */

@@ -213,6 +213,15 @@ static void pool_allocation_ended(const struct call *call)
 		pools_settle(memory->holding, memory->bytes);
 }
 
+static void pool_allocation_succeeds(const struct call *call)
+{
+	const struct call_memory *memory = &call->frame->memory;
+
+	if (memory->holding)
+		pools_learn(memory->holding, *(CUdeviceptr *)call->arguments[0]);
+	pool_allocation_ended(call);
+}
+
 static void pool_changed(const struct call *call)
 {
 	const struct call_create_pool *made = (const struct call_create_pool *)call->arguments;
@@ -414,7 +423,7 @@ static const struct way *way_of_graph(int id)
 static const struct way *way_of(int id)
 {
 	static const struct way allocation = {allocation_begins, allocation_succeeds, give_back};
-	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_ended,
+	static const struct way pool_allocation = {pool_allocation_begins, pool_allocation_succeeds,
 	                                           pool_allocation_ended};
 	static const struct way node = {nothing, node_made, nothing};
 	static const struct way freeing = {free_begins, give_back, free_fails};

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
+#define DEVICE_ORDINAL 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 #define WAIT_MOST_NS UINT64_C(10000000000)
 
 /* A pool; or a GPU's pool for graphs, whose key is the account. */
@@ -20,6 +21,7 @@ struct pool {
 	uint64_t bytes;          /* counted */
 	uint64_t asked;          /* by allocations in progress */
 	uint64_t number;         /* raised by each change */
+	bool is_guessed;         /* the account is the first allocating context's: the pool came unseen */
 	unsigned int askers;     /* threads with a question about the pool; none begins without an account */
 };
 
@@ -189,8 +191,10 @@ static struct pool *find_or_add(const void *key, struct account *account)
 
 	if (is_new)
 		there = pointer_map_add(&pools, sizeof *there, key);
-	if (is_new && there)
+	if (is_new && there) {
 		there->account = account;
+		there->is_guessed = !is_of_graphs(there);
+	}
 	if (there && !is_of_graphs(there))
 		atomic_store_explicit(&exist, true, memory_order_relaxed);
 	return there;
@@ -236,15 +240,62 @@ static void set_content(struct pool *pool, struct account *account, uint64_t byt
 	pool->number++;
 }
 
+/* The pool is of the account from here on, with so many bytes. */
+static void name_account(struct pool *pool, struct account *account, uint64_t bytes)
+{
+	if (account)
+		account_change(account, (int64_t)bytes);
+	if (pool->account)
+		account_change(pool->account, -(int64_t)pool->bytes);
+	set_content(pool, account, account ? bytes : 0);
+	pool->is_guessed = false;
+}
+
 void pools_set_account(const void *key, struct account *account)
 {
 	pthread_mutex_lock(&lock);
 	struct pool *there = find_or_add(key, account);
 
-	if (there && there->account)
-		account_change(there->account, -(int64_t)there->bytes);
 	if (there)
-		set_content(there, account, 0);
+		name_account(there, account, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The account of the memory's GPU; `guess` if the driver does not tell. */
+static struct account *account_of_memory(CUdeviceptr address, struct account *guess)
+{
+	CUdevice device = -1;
+	int number = -1;
+	bool is_told = driver.pointer_get_attribute &&
+	               driver.pointer_get_attribute(&number, DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
+	               (number < 0 || driver.device_get(&device, number) == CUDA_SUCCESS);
+
+	return is_told ? account_of_device(device) : guess;
+}
+
+/* NULL: the pool is known, or gone. */
+static struct pool *find_guessed(const void *key)
+{
+	struct pool *there = pointer_map_find(&pools, sizeof *there, key);
+
+	return there && there->is_guessed && there->account ? there : NULL;
+}
+
+void pools_learn(const void *key, CUdeviceptr address)
+{
+	pthread_mutex_lock(&lock);
+	const struct pool *guessed = find_guessed(key);
+	struct account *account = guessed ? guessed->account : NULL;
+
+	pthread_mutex_unlock(&lock);
+	if (!account)
+		return;
+	account = account_of_memory(address, account);
+	pthread_mutex_lock(&lock);
+	struct pool *there = find_guessed(key);
+
+	if (there)
+		name_account(there, account, there->bytes);
 	pthread_mutex_unlock(&lock);
 }
 

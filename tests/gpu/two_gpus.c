@@ -2,6 +2,7 @@
 /* gpus: h200-x2 */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
+#include "state/segment/memory.h"
 #include "support/gpu.h"
 
 #define LAUNCHES 20
@@ -75,6 +76,36 @@ TEST(kernels_are_counted_on_their_gpu)
 		assert_int_equal(kernels.launched - before[i].launched, i == 0 ? 2 * LAUNCHES : LAUNCHES);
 		assert_int_equal(kernels.ended - before[i].ended, i == 0 ? 2 * LAUNCHES : LAUNCHES);
 	}
+}
+
+static uint64_t memory_in_use(const struct gpu_under_test *gpu)
+{
+	struct segment segment = gpu_own_segment();
+	uint64_t used = segment_read_memory_use(&segment, gpu->topology->pci).used;
+
+	segment_close(&segment);
+	return used;
+}
+
+#define FROM_POOL (8 << 20)
+
+/* The memory counts on the pool's GPU, and not on the GPU of the current context. */
+TEST(a_pool_of_the_other_gpu)
+{
+	uint64_t before[2];
+	CUdeviceptr address;
+	void *pool;
+
+	need_two();
+	gpu_check(cuCtxSetCurrent(gpus[0].context));
+	gpu_check(cuDeviceGetMemPool(&pool, gpus[1].device));
+	for (int i = 0; i < 2; i++)
+		before[i] = memory_in_use(&gpus[i]);
+	gpu_check(cuMemAllocFromPoolAsync(&address, FROM_POOL, pool, NULL));
+	assert_int_equal(memory_in_use(&gpus[0]), before[0]);
+	assert_true(memory_in_use(&gpus[1]) >= before[1] + FROM_POOL);
+	gpu_check(cuMemFreeAsync(address, NULL));
+	gpu_check(cuCtxSynchronize());
 }
 
 RUN_TESTS_IN(open_gpus, NULL, NULL, NULL)

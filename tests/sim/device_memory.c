@@ -360,6 +360,19 @@ static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
+#define DEVICE_ORDINAL 9
+
+/* Of memory from pools only. */
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
+{
+	const struct given *given = (const struct given *)(uintptr_t)address;
+
+	if (attribute != DEVICE_ORDINAL)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*(int *)value = given->pool->device;
+	return CUDA_SUCCESS;
+}
+
 /* A device's memory for graphs: in use until their instances are destroyed, then kept by the driver until trimmed. */
 static uint64_t graphs[DEVICES], in_use[DEVICES];
 

@@ -35,6 +35,11 @@ CUdevice account_device(const struct account *of)
 	return of == &account ? 0 : -1;
 }
 
+struct account *account_of_device(CUdevice device)
+{
+	return device == 0 ? &account : NULL;
+}
+
 static const void *at(uintptr_t number)
 {
 	return (const void *)(0x1000 * number);

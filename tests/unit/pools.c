@@ -16,12 +16,17 @@ struct account {
 	uint64_t bytes;
 };
 
-static struct account account;
+static struct account account, of_other_gpu;
 
 CUdevice account_device(const struct account *asked)
 {
 	assert_ptr_equal(asked, &account);
 	return 0;
+}
+
+struct account *account_of_device(CUdevice device)
+{
+	return device == 3 ? &of_other_gpu : NULL;
 }
 
 bool account_reserve(struct account *of, uint64_t bytes)
@@ -65,6 +70,8 @@ FIXTURE(set_up)
 	account.bytes = held = in_use = 0;
 	at_question = NULL;
 	is_gone = false;
+	driver.pointer_get_attribute = NULL;
+	of_other_gpu.bytes = 0;
 }
 
 /* As the driver does, of a pool without holes. */
@@ -160,6 +167,70 @@ TEST_WITH(set_up, NULL, of_no_gpu)
 	assert_true(pools_reserve(&account, &pool, 30 * MIB));
 	pools_set_account(&pool, NULL);
 	assert_int_equal(account.bytes, 0);
+}
+
+/* --- pools that came unseen --------------------------------------------------------------------------------------- */
+
+#define ADDRESS 0x5000
+
+static int number; /* of the GPU of the memory; below 0: the host's */
+
+static CUresult tell_number(void *value, int attribute, CUdeviceptr address)
+{
+	assert_each(attribute, DEVICE_ORDINAL, address, ADDRESS);
+	*(int *)value = number;
+	return CUDA_SUCCESS;
+}
+
+static CUresult device_of_number(CUdevice *device, int asked)
+{
+	assert_int_equal(asked, 1);
+	*device = 3;
+	return CUDA_SUCCESS;
+}
+
+static void allocate_first(int of_number)
+{
+	number = of_number;
+	driver.pointer_get_attribute = tell_number;
+	driver.device_get = device_of_number;
+	assert_true(pools_reserve(&account, &pool, 40 * MIB));
+	allocate(40 * MIB);
+	pools_learn(&pool, ADDRESS);
+	pools_settle(&pool, 40 * MIB);
+}
+
+/* The current context is of the first GPU. */
+TEST_WITH(set_up, NULL, of_another_gpu)
+{
+	allocate_first(1);
+	assert_each(account.bytes, 0, of_other_gpu.bytes, 40 * MIB);
+	number = -1; /* The driver is asked once. */
+	assert_true(pools_reserve(&account, &pool, 60 * MIB));
+	pools_learn(&pool, ADDRESS);
+	assert_each(account.bytes, 0, of_other_gpu.bytes, 100 * MIB);
+	assert_false(pools_reserve(&account, &pool, 1 * MIB));
+}
+
+TEST_WITH(set_up, NULL, of_the_host)
+{
+	allocate_first(-1);
+	assert_each(account.bytes, 0, of_other_gpu.bytes, 0);
+}
+
+TEST_WITH(set_up, NULL, of_a_known_gpu)
+{
+	pools_set_account(&pool, &account);
+	allocate_first(1);
+	assert_each(account.bytes, 40 * MIB, of_other_gpu.bytes, 0);
+}
+
+/* As with a driver without the question. */
+TEST_WITH(set_up, NULL, the_driver_does_not_tell)
+{
+	assert_true(pools_reserve(&account, &pool, 40 * MIB));
+	pools_learn(&pool, ADDRESS);
+	assert_int_equal(account.bytes, 40 * MIB);
 }
 
 /* --- destroyed pools ---------------------------------------------------------------------------------------------- */

@@ -203,6 +203,7 @@ typedef struct {
 	X(cuDeviceGetMemPool, 610, (void **pool, CUdevice device)) \
 	X(cuMemAllocFromPoolAsync, 611, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
 	X(cuMemAllocFromPoolAsync_ptsz, 612, (CUdeviceptr *address, size_t bytes, void *pool, CUstream stream)) \
+	X(cuPointerGetAttribute, 310, (void *value, int attribute, CUdeviceptr address)) \
 	X(cuGraphAddMemAllocNode, 638, (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, \
 	  size_t count, struct graph_allocation *parameters)) \
 	X(cuGraphMemAllocNodeGetParams, 648, (CUgraphNode node, struct graph_allocation *parameters)) \
