@@ -116,7 +116,8 @@ void graph_allocations_after_fork(void);
  *
  * Each question takes the program's time (hardware.md, "Memory"). Without a limit nothing is asked, and the driver's
  * own part stays out of the books: viewers ask the kernel driver themselves (segment_ask_memory_use). Only the first
- * managed allocation asks, since the kernel driver's count may leave managed memory out.
+ * managed allocation asks, since the kernel driver's count may leave managed memory out. The driver's own part ends
+ * with the last context on the GPU, unless the process may have contexts that nobody has named.
  *
  * Any thread.
  */
@@ -124,6 +125,13 @@ void graph_allocations_after_fork(void);
 /* With a limit: a call that may make a context on the GPU begins, and has succeeded, on the same thread. */
 void overhead_context_begins(struct account *account);
 void overhead_context_made(struct account *account);
+
+/* With a limit and without: a context has been made, is retained, or is about to be destroyed. */
+void overhead_context_known(CUcontext context, CUdevice device);
+void overhead_context_ends(CUcontext context);
+
+/* The process may have contexts from before the library came. */
+void overhead_contexts_unknown(void);
 
 /* Memory is about to be reserved: the first time with a limit, or of managed memory, counts what is there already. */
 void overhead_reservation_begins(struct account *account, bool is_managed);

@@ -39,6 +39,7 @@ static bool look_at_older(CUcontext context)
 
 void memory_find_older(void)
 {
+	overhead_contexts_unknown();
 	contexts_visit_primaries(look_at_older);
 }
 
@@ -350,6 +351,7 @@ static void context_begins(const struct call *call)
 
 static void context_made(const struct call *call)
 {
+	overhead_context_known(*(CUcontext *)call->arguments[0], calls_device_of_context(call));
 	if (call->frame->memory.account)
 		overhead_context_made(call->frame->memory.account);
 }
@@ -563,4 +565,5 @@ void memory_call_ended(const struct call *call)
 void memory_context_destroyed(CUcontext context)
 {
 	holdings_forget(context);
+	overhead_context_ends(context);
 }

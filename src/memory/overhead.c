@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/extremes.h"
+#include "base/pointer_map.h"
 #include "calls_in_progress.h"
 #include "gpu/topology/topology.h"
 #include "holdings.h"
@@ -22,6 +23,16 @@ struct overhead {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct overhead overheads[LEDGER_GPUS];
+
+struct known_context {
+	const void *context;
+	CUdevice device; /* NO_DEVICE: the context has ended */
+};
+
+#define NO_DEVICE (-1)
+
+static struct pointer_map contexts;
+static bool some_are_unknown;
 
 /* What the books and the kernel driver say at the same moment. */
 struct moment {
@@ -161,9 +172,69 @@ void overhead_reservation_begins(struct account *account, bool is_managed)
 		overhead_look(account, true);
 }
 
+/* --- the last context --------------------------------------------------------------------------------------------- */
+
+void overhead_context_known(CUcontext context, CUdevice device)
+{
+	pthread_mutex_lock(&lock);
+	struct known_context *known = pointer_map_find(&contexts, sizeof *known, context);
+
+	if (!known && context)
+		known = pointer_map_add(&contexts, sizeof *known, context);
+	if (known)
+		known->device = device;
+	some_are_unknown |= !known;
+	pthread_mutex_unlock(&lock);
+}
+
+void overhead_contexts_unknown(void)
+{
+	pthread_mutex_lock(&lock);
+	some_are_unknown = true;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool has_context(CUdevice device)
+{
+	const struct known_context *all = contexts.structs;
+	bool has = some_are_unknown;
+
+	for (size_t i = 0; i < contexts.room && !has; i++)
+		has = all[i].context && all[i].device == device;
+	return has;
+}
+
+/* The next context is the first again. */
+static void forget_bytes(CUdevice device)
+{
+	for (int i = 0; i < LEDGER_GPUS; i++) {
+		struct overhead *overhead = &overheads[i];
+
+		if (overhead->account && account_device(overhead->account) == device) {
+			account_change(overhead->account, -(int64_t)overhead->bytes);
+			overhead->bytes = overhead->looked_ns = 0;
+		}
+	}
+}
+
+void overhead_context_ends(CUcontext context)
+{
+	pthread_mutex_lock(&lock);
+	struct known_context *known = pointer_map_find(&contexts, sizeof *known, context);
+	CUdevice device = known ? known->device : NO_DEVICE;
+
+	if (known)
+		known->device = NO_DEVICE;
+	if (device != NO_DEVICE && !has_context(device))
+		forget_bytes(device);
+	pthread_mutex_unlock(&lock);
+}
+
 void overhead_after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pointer_map_forget(&contexts);
+	some_are_unknown = false;
 	for (int i = 0; i < LEDGER_GPUS; i++)
 		overheads[i] = (struct overhead){.account = NULL};
 }

@@ -74,10 +74,10 @@ static bool is_asked_about(const void *key)
 {
 	pthread_mutex_lock(&lock);
 	const struct pool *there = pointer_map_find(&pools, sizeof *there, key);
-	bool is_asked_about = there && there->askers > 0;
+	bool is_asked = there && there->askers > 0;
 
 	pthread_mutex_unlock(&lock);
-	return is_asked_about;
+	return is_asked;
 }
 
 /* Not for ever: a thread may have left the question by a jump, or was cancelled there. */

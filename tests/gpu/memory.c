@@ -533,6 +533,27 @@ TEST_WITH(set_up, tear_down, a_context_ends)
 	gpu_check(end_address(kept));
 }
 
+#define CONTEXT_LEAST (32 * MIB) /* beside the program's own memory */
+
+/* The driver's own memory as well ends with the last context. */
+TEST_WITH(set_up, NULL, the_last_context_ends)
+{
+	CUcontext other;
+	uint64_t with_one = in_use();
+
+	gpu_check(cuCtxCreate_v2(&other, 0, gpu.device));
+	gpu_check(cuCtxDestroy_v2(other));
+	assert_true(in_use() >= with_one);
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_close(&gpu);
+	uint64_t with_none = in_use();
+
+	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	if (with_one < CONTEXT_LEAST)
+		gpu_skip("the kernel driver does not tell how much memory a process has");
+	assert_true(with_none + CONTEXT_LEAST <= with_one);
+}
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
 #define THREADS 8

@@ -37,6 +37,12 @@ struct account_room account_room(struct account *account)
 	return (struct account_room){.limit = limit};
 }
 
+CUdevice account_device(const struct account *account)
+{
+	(void)account;
+	return 7;
+}
+
 struct pci_address account_pci(const struct account *account)
 {
 	(void)account;
@@ -74,6 +80,7 @@ bool memory_is_quiet(uint64_t *number)
 
 FIXTURE(set_up)
 {
+	pointer_map_clear(&contexts);
 	overhead_after_fork();
 	account.bytes = 0;
 	is_told = is_quiet = true;
@@ -136,6 +143,44 @@ TEST_WITH(set_up, NULL, differences_that_are_others)
 	make_context(9000 * MIB, 8600 * MIB, 0);
 	assert_int_equal(account.bytes, 0);
 }
+
+/* --- ends of contexts --------------------------------------------------------------------------------------------- */
+
+static char handles[3];
+
+static CUcontext context(int number)
+{
+	return (CUcontext)(void *)&handles[number];
+}
+
+TEST_WITH(set_up, NULL, the_last_context_ends)
+{
+	make_context(9000 * MIB, 8600 * MIB, 0);
+	overhead_context_known(context(0), 7);
+	overhead_context_known(context(0), 7); /* retained */
+	overhead_context_known(context(1), 7);
+	overhead_context_known(context(2), 6); /* of another GPU */
+	account_change(&account, 100 * MIB);
+	overhead_context_ends(context(0));
+	overhead_context_ends(context(0)); /* as after a fault */
+	overhead_context_ends(context(2));
+	assert_int_equal(account.bytes, 500 * MIB);
+	overhead_context_ends(context(1));
+	assert_int_equal(account.bytes, 100 * MIB);
+	make_context(9000 * MIB, 8700 * MIB, 0);
+	assert_int_equal(account.bytes, 400 * MIB);
+}
+
+TEST_WITH(set_up, NULL, a_context_may_be_older_than_the_library)
+{
+	overhead_contexts_unknown();
+	make_context(9000 * MIB, 8600 * MIB, 0);
+	overhead_context_known(context(0), 7);
+	overhead_context_ends(context(0));
+	assert_int_equal(account.bytes, 400 * MIB);
+}
+
+/* --- looks -------------------------------------------------------------------------------------------------------- */
 
 /* Bytes reserved by another thread may be in the kernel driver's count or not. */
 TEST_WITH(set_up, NULL, not_while_others_allocate)
