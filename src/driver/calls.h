@@ -51,12 +51,13 @@ enum calls_kind {
 	CALLS_MEMORY = 1 << 17,     /* allocates, frees or tells memory of the GPU */
 	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
 	CALLS_BLOCKS = 1 << 19,     /* may wait for the GPU; an asynchronous copy does, to pageable memory */
+	CALLS_EMPTIES_POOLS = 1 << 20, /* memory pools give unused memory back */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
 #define CALLS(X)                                                                                     \
 	X(DEVICE_GET_ATTRIBUTE, 9, 0)                                                                \
-	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES | CALLS_BLOCKS)                                        \
+	X(SYNCHRONIZE, 17, CALLS_SYNCHRONIZES | CALLS_BLOCKS | CALLS_EMPTIES_POOLS)                  \
 	X(MODULE_LOAD, 18, CALLS_MEMORY)                                                             \
 	X(MODULE_LOAD_DATA, 19, CALLS_MEMORY)                                                        \
 	X(MODULE_LOAD_DATA_EX, 20, CALLS_MEMORY)                                                     \
@@ -65,9 +66,9 @@ enum calls_kind {
 	X(LAUNCH_OLDEST, 115, CALLS_LAUNCHES | CALLS_BY_GRID)                                        \
 	X(LAUNCH_GRID, 116, CALLS_LAUNCHES | CALLS_BY_GRID)                                          \
 	X(LAUNCH_GRID_ASYNC, 117, CALLS_LAUNCHES | CALLS_BY_GRID)                                    \
-	X(EVENT_SYNCHRONIZE, 121, CALLS_BLOCKS)                                                      \
+	X(EVENT_SYNCHRONIZE, 121, CALLS_BLOCKS | CALLS_EMPTIES_POOLS)                                \
 	X(STREAM_CREATE, 124, CALLS_CREATES_STREAM)                                                  \
-	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES | CALLS_BLOCKS)                                \
+	X(STREAM_SYNCHRONIZE, 126, CALLS_SYNCHRONIZES | CALLS_BLOCKS | CALLS_EMPTIES_POOLS)          \
 	X(STREAM_DESTROY_OLD, 127, CALLS_DESTROYS_STREAM)                                            \
 	X(CONTEXT_SET_LIMIT, 136, CALLS_MEMORY)                                                      \
 	X(CONTEXT_CREATE_2, 235, CALLS_MEMORY)                                                       \
@@ -104,7 +105,7 @@ enum calls_kind {
 	X(WAIT_EVENT_PER_THREAD, 436, CALLS_WAITS | CALLS_EVENT | CALLS_PER_THREAD)                  \
 	X(ADD_CALLBACK_PER_THREAD, 437, CALLS_WAITS | CALLS_PER_THREAD)                              \
 	X(ATTACH_MEMORY_PER_THREAD, 438, CALLS_MANAGED | CALLS_PER_THREAD)                           \
-	X(STREAM_SYNCHRONIZE_PER_THREAD, 440, CALLS_BLOCKS | CALLS_PER_THREAD)                       \
+	X(STREAM_SYNCHRONIZE_PER_THREAD, 440, CALLS_BLOCKS | CALLS_PER_THREAD | CALLS_EMPTIES_POOLS) \
 	X(LAUNCH_PER_THREAD, 442, CALLS_LAUNCHES | CALLS_PER_THREAD)                                 \
 	X(MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS, 452, 0)                                               \
 	X(ADVISE, 457, CALLS_MANAGED)                                                                \
@@ -141,6 +142,8 @@ enum calls_kind {
 	X(GRAPH_UPLOAD_PER_THREAD, 581, CALLS_UPLOADS_GRAPH | CALLS_PER_THREAD)                      \
 	X(ALLOC_ASYNC, 598, CALLS_MEMORY)                                                            \
 	X(ALLOC_ASYNC_PER_THREAD, 599, CALLS_MEMORY | CALLS_PER_THREAD)                              \
+	X(FREE_ASYNC, 600, CALLS_MEMORY)                                                             \
+	X(FREE_ASYNC_PER_THREAD, 601, CALLS_MEMORY | CALLS_PER_THREAD)                               \
 	X(POOL_TRIM, 602, CALLS_MEMORY)                                                              \
 	X(POOL_CREATE, 607, CALLS_POOLS | CALLS_MEMORY)                                              \
 	X(POOL_DESTROY, 608, CALLS_MEMORY)                                                           \
@@ -179,7 +182,7 @@ enum calls_kind {
 	X(DISCARD_BATCH_PER_THREAD, 790, CALLS_MANAGED | CALLS_PER_THREAD)                           \
 	X(DISCARD_AND_PREFETCH, 791, CALLS_MANAGED)                                                  \
 	X(DISCARD_AND_PREFETCH_PER_THREAD, 792, CALLS_MANAGED | CALLS_PER_THREAD)                    \
-	X(SYNCHRONIZE_2, 800, CALLS_BLOCKS)                                                          \
+	X(SYNCHRONIZE_2, 800, CALLS_BLOCKS | CALLS_EMPTIES_POOLS)                                    \
 	X(GET_DEFAULT_POOL, 801, CALLS_POOLS)                                                        \
 	X(GET_POOL, 802, CALLS_POOLS)                                                                \
 	X(SET_POOL, 803, CALLS_POOLS)
@@ -212,6 +215,7 @@ CALLS_ARE(calls_make_stream_wait, CALLS_WAITS)
 CALLS_ARE(calls_wait_for_event, CALLS_EVENT)
 CALLS_ARE(calls_share_memory, CALLS_SHARES)
 CALLS_ARE(calls_synchronize, CALLS_SYNCHRONIZES)
+CALLS_ARE(calls_empty_pools, CALLS_EMPTIES_POOLS)
 CALLS_ARE(calls_block, CALLS_BLOCKS)
 CALLS_ARE(calls_create_stream, CALLS_CREATES_STREAM)
 CALLS_ARE(calls_destroy_stream, CALLS_DESTROYS_STREAM)

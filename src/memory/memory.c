@@ -45,13 +45,13 @@ void memory_find_older(void)
 
 bool memory_wants_call(int id)
 {
-	return calls_are_about_memory(id) || calls_synchronize(id) ||
+	return calls_are_about_memory(id) || calls_empty_pools(id) ||
 	       (graph_allocations_exist() && calls_upload_nodes(id));
 }
 
 bool memory_may_want_call(int id)
 {
-	return calls_are_about_memory(id) || calls_upload_nodes(id) || (pools_exist() && calls_synchronize(id));
+	return calls_are_about_memory(id) || calls_upload_nodes(id) || (pools_exist() && calls_empty_pools(id));
 }
 
 /* --- reserving ---------------------------------------------------------------------------------------------------- */
@@ -459,6 +459,8 @@ static const struct way *way_of(int id)
 	case CALL_GRAPH_NODE_ADD_2:
 		return &node;
 	case CALL_FREE:
+	case CALL_FREE_ASYNC: /* of memory from a pool, nothing is known */
+	case CALL_FREE_ASYNC_PER_THREAD:
 	case CALL_ARRAY_DESTROY:
 	case CALL_MIPMAPS_DESTROY:
 		return &freeing;
@@ -505,7 +507,7 @@ void memory_call_begins(const struct call *call)
 	struct call_memory *memory = &call->frame->memory;
 	int saved = errno;
 
-	if (driver_is_called_by_us() || calls_synchronize(call->id) || memory->depth++ > 0)
+	if (driver_is_called_by_us() || calls_empty_pools(call->id) || memory->depth++ > 0)
 		return;
 	*memory = (struct call_memory){.depth = 1};
 	memory_note_call(true);
@@ -556,7 +558,7 @@ static void other_ended(const struct call *call)
 
 void memory_call_ended(const struct call *call)
 {
-	if (calls_synchronize(call->id))
+	if (calls_empty_pools(call->id))
 		synchronized(call);
 	else
 		other_ended(call);

@@ -308,18 +308,50 @@ static uint64_t in_use(void)
 	return used;
 }
 
+static CUresult synchronize_by_event(void)
+{
+	CUevent event;
+
+	gpu_check(cuEventCreate(&event, 0));
+	gpu_check(cuEventRecord(event, NULL));
+	return cuEventSynchronize(event);
+}
+
+static CUresult synchronize_stream(void)
+{
+	return cuStreamSynchronize(NULL);
+}
+
+static CUresult synchronize_context(void)
+{
+	return cuCtxSynchronize();
+}
+
 /* Other processes see at once that a pool has given memory back. */
 TEST_WITH(set_up, tear_down, a_synchronisation_empties_pools)
 {
+	static CUresult (*const synchronize[])(void) = {synchronize_stream, synchronize_context, synchronize_by_event};
 	uint64_t before = in_use(), made;
 
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < COUNT_OF(synchronize); i++) {
+		ROW("way %zu", i);
 		gpu_check(make_async(&made));
 		assert_true(in_use() >= before + CHUNK);
 		gpu_check(cuMemFreeAsync(made, NULL));
-		gpu_check(i == 0 ? cuStreamSynchronize(NULL) : cuCtxSynchronize());
+		gpu_check(synchronize[i]());
 		assert_in_range(in_use(), before, before + SLACK + 1023);
 	}
+}
+
+/* The driver frees memory of cuMemAlloc there as well. */
+TEST_WITH(set_up, tear_down, memory_of_no_pool_is_freed_in_a_stream)
+{
+	uint64_t made;
+
+	gpu_check(make_plain(&made));
+	gpu_check(cuMemFreeAsync(made, NULL));
+	gpu_check(cuCtxSynchronize());
+	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
 /* From now on a synchronization leaves unused memory in the pool, up to so many bytes. */

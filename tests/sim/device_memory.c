@@ -412,10 +412,13 @@ HOOKED_4(cuMemAllocFromPoolAsync, CUdeviceptr *, address, size_t, bytes, void *,
 	return give_from(pool, address, bytes);
 }
 
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+/* Also of memory that is of no pool. */
+HOOKED_2(cuMemFreeAsync, CUdeviceptr, address, CUstream, stream)
 {
 	struct given *given = (struct given *)(uintptr_t)address;
 
+	if (memory_at(address, 1))
+		return memory_free(address);
 	pthread_mutex_lock(&handles);
 	given->pool->used -= given->bytes;
 	pthread_mutex_unlock(&handles);

@@ -192,12 +192,17 @@ HOOKED_2(cuIpcGetMemHandle, void *, handle, CUdeviceptr, address)
 	return memory_at(address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-HOOKED_1(cuMemFree_v2, CUdeviceptr, address)
+CUresult memory_free(CUdeviceptr address)
 {
 	engine_wait_for_all();
 	if (context_current())
 		engine_wait(context_current());
 	return address == 0 || remove_at(address, false, NULL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+HOOKED_1(cuMemFree_v2, CUdeviceptr, address)
+{
+	return memory_free(address);
 }
 
 /* --- registered memory of the program ------------------------------------------------------------------------ */

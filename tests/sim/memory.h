@@ -11,6 +11,9 @@ void *memory_at(CUdeviceptr address, size_t bytes);
  * goes with the family that registered it (facts.md, "Releases"). */
 void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes);
 
+/* As cuMemFree. */
+CUresult memory_free(CUdeviceptr address);
+
 /* The bytes of a device's managed memory that nothing has touched. */
 uint64_t memory_untouched(CUdevice device);
 

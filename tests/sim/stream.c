@@ -161,7 +161,10 @@ static CUresult wait_for(CUevent event)
 
 HOOKED_1(cuEventSynchronize, CUevent, event)
 {
-	return wait_for(event);
+	CUresult result = wait_for(event);
+
+	device_memory_synchronized();
+	return result;
 }
 
 /* Here the program waits, and not the stream. */
