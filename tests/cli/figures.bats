@@ -14,10 +14,10 @@ load helpers
 	run -0 python3 "$ROOT/bench/report/texts.py" --check
 }
 
-# C without comments, scripts without lines of comments.
+# C without comments and the breaks of lines, scripts without lines of comments.
 without_comments() { # FILE, from standard input
 	case $1 in
-	*.[chS]) gcc -fpreprocessed -dD -E -P -x c - ;;
+	*.[chS]) gcc -fpreprocessed -dD -E -P -x c - | tr -s '[:space:]' '\n' ;;
 	*) sed '/^[[:space:]]*#[^!]/d' ;;
 	esac
 }

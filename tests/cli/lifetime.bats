@@ -230,7 +230,7 @@ says_in_a_container_what_its_user_sees() {
 @test "also if the first process of the machine may not be read" {
 	needs_namespaces -pf --mount-proc
 	run unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
-		"$(declare -p BUILD WORK; declare -f empty_output start wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
+		"$(declare -p BUILD WORK; declare -f empty_output start wait_until find_child wait_for_child without_hidden refuses says_in_a_container_what_its_user_sees)
 		if readlink /proc/1/ns/pid; then exit 2; fi
 		says_in_a_container_what_its_user_sees" 3>&-
 	[ "$status" -ne 2 ] || skip "root has no more rights here than in a container"
