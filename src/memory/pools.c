@@ -294,8 +294,10 @@ void pools_learn(const void *key, CUdeviceptr address)
 	pthread_mutex_lock(&lock);
 	struct pool *there = find_guessed(key);
 
-	if (there)
+	if (there && there->account != account)
 		name_account(there, account, there->bytes);
+	if (there)
+		there->is_guessed = false;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -50,10 +50,10 @@ static void never_again(enum segment_time_state why)
  * fault. Under MPS, a fault ends the work of all clients: no client waits. */
 bool control_wants_call(int id)
 {
-	bool may_wake = calls_run_graph(id), may_tell_fault = calls_synchronize(id) && !kernel_access_is_of_mps();
+	bool has_thread = time_thread_exists(), may_wake = has_thread && calls_run_graph(id);
+	bool may_tell_fault = has_thread && calls_synchronize(id) && !kernel_access_is_of_mps();
 
-	return memory_use_wants_call(id) || kernel_access_wants_call(id) ||
-	       ((may_wake || may_tell_fault) && time_thread_exists());
+	return memory_use_wants_call(id) || kernel_access_wants_call(id) || may_wake || may_tell_fault;
 }
 
 void control_call_begins(const struct call *call)

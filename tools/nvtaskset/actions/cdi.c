@@ -68,7 +68,7 @@ struct plan {
 	struct group group;
 	struct pool_place pool; /* with --pool */
 	int lock;
-	bool is_new; /* whether the group is new */
+	bool is_new, is_changed; /* the group */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
 	char gpus[TOPOLOGY_ENVIRONMENT_MAX];
 };
@@ -204,7 +204,7 @@ static int write_pool(struct plan *plan, struct error *error)
 	uint64_t number;
 
 	if (!plan->options->pool)
-		return pool_file_remove(plan->path, error);
+		return 0;
 	if (!group_read(&plan->group, &revision, &number))
 		return error_set(error, "%.200s: the group is damaged", plan->path);
 	return pool_file_put(plan->path, plan->options->pool, &revision, plan->mps.running, &plan->pool, error);
@@ -228,11 +228,11 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	return write_pool(plan, error) < 0 ||
-	                       specification_put(&plan->specification, &device, plan->hook,
-	                                                         plan->library, plan->front, error) < 0
-	               ? -1
-	               : specification_write(&plan->specification, error);
+	if (write_pool(plan, error) < 0 ||
+	    specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0 ||
+	    specification_write(&plan->specification, error) < 0)
+		return -1;
+	return options->pool ? 0 : pool_file_remove(plan->path, error);
 }
 
 static int make_group(struct plan *plan, struct error *error)
@@ -252,17 +252,23 @@ static void put_back(struct plan *plan)
 	if (plan->is_new) {
 		pool_file_remove(plan->path, NULL);
 		group_file_remove_locked(plan->path, NULL);
-	} else {
-		group_change(&plan->group, &plan->before, NULL);
+	} else if (plan->is_changed) {
+		pool_file_change(&plan->group, &plan->before, NULL);
 	}
+}
+
+static int change_group(struct plan *plan, struct error *error)
+{
+	int result = group_change(&plan->group, &plan->revision, error);
+
+	plan->is_changed = result == 0;
+	return result;
 }
 
 /* The group gets its partition before the device can be used. */
 static int add_locked(struct plan *plan, struct error *error)
 {
-	if (make_group(plan, error) < 0)
-		return -1;
-	int result = choose_tpcs(plan, error) < 0 || group_change(&plan->group, &plan->revision, error) < 0
+	int result = make_group(plan, error) < 0 || choose_tpcs(plan, error) < 0 || change_group(plan, error) < 0
 	                     ? -1 : write_device(plan, error);
 
 	if (result < 0)
