@@ -29,7 +29,8 @@ void *pointer_map_find(const struct pointer_map *map, size_t size, const void *p
 
 static bool grow(struct pointer_map *map, size_t size)
 {
-	struct pointer_map larger = {.count = map->count, .room = map->room ? 2 * map->room : 16};
+	struct pointer_map larger = {
+		.count = map->count, .room = map->room ? 2 * map->room : 16, .former = map->former};
 
 	larger.structs = calloc(larger.room, size);
 	if (!larger.structs)
@@ -59,10 +60,10 @@ void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer)
 void pointer_map_clear(struct pointer_map *map)
 {
 	free(map->structs);
-	*map = (struct pointer_map){.structs = NULL};
+	*map = (struct pointer_map){.former = map->former};
 }
 
 void pointer_map_forget(struct pointer_map *map)
 {
-	*map = (struct pointer_map){.structs = NULL};
+	*map = (struct pointer_map){.former = map->structs ? map->structs : map->former};
 }

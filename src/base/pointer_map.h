@@ -12,6 +12,7 @@ struct pointer_map {
 	void *structs; /* a struct with a NULL pointer is free */
 	size_t count;
 	size_t room; /* a power of 2, or 0 */
+	void *former; /* of the parent, in the child of a fork: a leak that is meant */
 };
 
 /* NULL if the pointer is not there. */

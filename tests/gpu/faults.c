@@ -75,7 +75,17 @@ static void use_pool(void)
 	CUdeviceptr pooled;
 
 	gpu_check(cuMemAllocAsync(&pooled, 2 * MIB, NULL));
+	gpu_check(cuMemFreeAsync(pooled, NULL));
 	gpu_check(cuCtxSynchronize());
+}
+
+/* After a fault, the driver may refuse all calls but the last. */
+static void end_failed(struct gpu_under_test *gpu)
+{
+	cuCtxSetCurrent(gpu->context);
+	cuMemFree_v2(gpu->output);
+	cuModuleUnload(gpu->module);
+	cuCtxDestroy_v2(gpu->context);
 }
 
 /* The driver frees nothing until the context is destroyed. */
@@ -84,17 +94,24 @@ TEST(a_failed_context_has_its_memory)
 	CUcontext other;
 
 	use_pool();
-	hold();
+	CUdeviceptr held = hold();
+
 	gpu_check(cuCtxCreate_v2(&other, 0, gpus[0].device));
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
 	launch_faulty(&gpus[0], NULL);
 	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	gpu_check(cuCtxSetCurrent(other));
 	assert_true(get_free() <= limit - HELD);
-	cuCtxDestroy_v2(gpus[0].context);
+	end_failed(&gpus[0]);
 	gpu_check(cuCtxSetCurrent(other));
 	assert_true(get_free() > limit - HELD);
+	if (gpu_is_simulated())
+		gpu_check(cuMemFree_v2(held)); /* there, memory outlives the context */
 	gpu_check(cuCtxDestroy_v2(other));
+	if (count > 1) {
+		gpu_check(cuCtxSetCurrent(gpus[1].context));
+		gpu_close(&gpus[1]);
+	}
 }
 
 /* Whichever context is current when the program hears of the fault. */
@@ -106,7 +123,7 @@ TEST(a_healthy_context_stays_in_the_books)
 		gpu_skip("there is one GPU only");
 	gpu_check(cuCtxSetCurrent(gpus[1].context));
 	use_pool();
-	hold();
+	CUdeviceptr held = hold();
 	size_t before = get_free();
 
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
@@ -120,6 +137,9 @@ TEST(a_healthy_context_stays_in_the_books)
 	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpus[1]);
 
 	assert_true(kernels.gaps == 0 || kernels.gaps == 1 << COUNTS_NO_SLOTS);
+	gpu_check(cuMemFree_v2(held));
+	gpu_close(&gpus[1]);
+	end_failed(&gpus[0]);
 }
 
 RUN_TESTS(begin, end)

@@ -314,7 +314,10 @@ static CUresult synchronize_by_event(void)
 
 	gpu_check(cuEventCreate(&event, 0));
 	gpu_check(cuEventRecord(event, NULL));
-	return cuEventSynchronize(event);
+	CUresult result = cuEventSynchronize(event);
+
+	gpu_check(cuEventDestroy_v2(event));
+	return result;
 }
 
 static CUresult synchronize_stream(void)
