@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 
 #define PIECE (UINT64_C(2) << 20) /* the size of the GPU's pages */
-#define DEVICE_ORDINAL 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
 #define WAIT_MOST_NS UINT64_C(10000000000)
 
 /* A pool; or a GPU's pool for graphs, whose key is the account. */
@@ -267,7 +266,8 @@ static struct account *account_of_memory(CUdeviceptr address, struct account *gu
 	CUdevice device = -1;
 	int number = -1;
 	bool is_told = driver.pointer_get_attribute &&
-	               driver.pointer_get_attribute(&number, DEVICE_ORDINAL, address) == CUDA_SUCCESS &&
+	               driver.pointer_get_attribute(&number, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) ==
+	                               CUDA_SUCCESS &&
 	               (number < 0 || driver.device_get(&device, number) == CUDA_SUCCESS);
 
 	return is_told ? account_of_device(device) : guess;

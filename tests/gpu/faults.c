@@ -6,35 +6,13 @@
  */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
-#include "state/segment/edit.h"
-#include "state/segment/memory.h"
-#include "support/gpu.h"
+#include "support/limited.h"
 
-#define MIB ((size_t)1 << 20)
 #define HELD (40 * MIB)
 
 static struct gpu_under_test gpus[2];
 static int count;
 static size_t limit;
-
-static size_t get_free(void)
-{
-	size_t free_bytes, total;
-
-	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
-	return free_bytes;
-}
-
-/* Of the process, on each GPU. */
-static void limit_to_bytes(uint64_t bytes)
-{
-	struct segment segment = gpu_own_segment();
-	const struct segment_revision wanted = {.memory = bytes};
-	struct error error;
-
-	assert_done(segment_change(&segment, &wanted, NULL, &error));
-	segment_close(&segment);
-}
 
 static CUdeviceptr hold(void)
 {
@@ -60,13 +38,13 @@ FIXTURE(begin)
 	for (int i = 0; i < 2 && i < count; i++)
 		gpu_open(&gpus[i], i);
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
-	limit_to_bytes(UINT64_C(1) << 30);
-	limit = get_free();
+	limited_to(UINT64_C(1) << 30);
+	limit = limited_free();
 }
 
 FIXTURE(end)
 {
-	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	limited_to(SEGMENT_MEMORY_OFF);
 }
 
 /* From here on, synchronisations are heard. */
@@ -101,10 +79,10 @@ TEST(a_failed_context_has_its_memory)
 	launch_faulty(&gpus[0], NULL);
 	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	gpu_check(cuCtxSetCurrent(other));
-	assert_true(get_free() <= limit - HELD);
+	assert_true(limited_free() <= limit - HELD);
 	end_failed(&gpus[0]);
 	gpu_check(cuCtxSetCurrent(other));
-	assert_true(get_free() > limit - HELD);
+	assert_true(limited_free() > limit - HELD);
 	if (gpu_is_simulated())
 		gpu_check(cuMemFree_v2(held)); /* there, memory outlives the context */
 	gpu_check(cuCtxDestroy_v2(other));
@@ -124,14 +102,14 @@ TEST(a_healthy_context_stays_in_the_books)
 	gpu_check(cuCtxSetCurrent(gpus[1].context));
 	use_pool();
 	CUdeviceptr held = hold();
-	size_t before = get_free();
+	size_t before = limited_free();
 
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
 	stream = gpu_new_stream();
 	launch_faulty(&gpus[0], stream);
 	gpu_check(cuCtxSetCurrent(gpus[1].context));
 	assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
-	assert_true(get_free() <= before + MIB);
+	assert_true(limited_free() <= before + MIB);
 	gpu_launch_empty(&gpus[1]);
 	gpu_check(cuCtxSynchronize());
 	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpus[1]);

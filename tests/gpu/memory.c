@@ -5,13 +5,10 @@
  * gpus: h200 turing
  */
 #include "../cases.h"
-#include "state/segment/edit.h"
-#include "state/segment/memory.h"
-#include "support/gpu.h"
+#include "support/limited.h"
 
 static struct gpu_under_test gpu;
 
-#define MIB ((size_t)1 << 20)
 #define CHUNK (8 * MIB)
 
 /* In use when the case began: on hardware, the driver's own memory. */
@@ -20,31 +17,13 @@ static size_t at_begin;
 /* For each chunk, a real driver may take some memory for itself. */
 #define SLACK (gpu_is_simulated() ? 0 : 6 * MIB)
 
-static void limit_to_bytes(uint64_t bytes)
-{
-	struct segment segment = gpu_own_segment();
-	const struct segment_revision wanted = {.memory = bytes};
-	struct error error;
-
-	assert_done(segment_change(&segment, &wanted, NULL, &error));
-	segment_close(&segment);
-}
-
-static size_t get_free(void)
-{
-	size_t free_bytes, total;
-
-	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
-	return free_bytes;
-}
-
 /* From here on there is room for n chunks. */
 static void leave_room(unsigned int chunks)
 {
-	limit_to_bytes(UINT64_C(1) << 30);
-	at_begin = (UINT64_C(1) << 30) - get_free() + SLACK;
-	limit_to_bytes(at_begin + chunks * CHUNK);
-	assert_in_range(get_free(), chunks * CHUNK, chunks * CHUNK + SLACK + 1023);
+	limited_to(UINT64_C(1) << 30);
+	at_begin = (UINT64_C(1) << 30) - limited_free() + SLACK;
+	limited_to(at_begin + chunks * CHUNK);
+	assert_in_range(limited_free(), chunks * CHUNK, chunks * CHUNK + SLACK + 1023);
 }
 
 /* Gives back the driver's rest of the case before. */
@@ -74,7 +53,7 @@ FIXTURE(set_up)
 
 FIXTURE(tear_down)
 {
-	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	limited_to(SEGMENT_MEMORY_OFF);
 	gpu_close(&gpu);
 }
 
@@ -259,7 +238,7 @@ TEST_WITH(NULL, tear_down, the_first_limit_counts_the_context)
 	if (!topology_read_memory(gpu.topology->pci, &own, 1, &free_bytes) || own.bytes == 0)
 		gpu_skip("the kernel driver does not tell how much memory a process has");
 	gpu_check(make_plain(&made));
-	limit_to_bytes(4 * CHUNK);
+	limited_to(4 * CHUNK);
 	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(made));
 }
@@ -275,7 +254,7 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 		for (int n = 0; n < 4; n++)
 			gpu_check(ways[i].make(&made[n]));
 		assert_int_equal(ways[i].make(&made[4]), CUDA_ERROR_OUT_OF_MEMORY);
-		assert_true(get_free() < 4 * MIB + SLACK);
+		assert_true(limited_free() < 4 * MIB + SLACK);
 		gpu_check(ways[i].end(made[0]));
 		gpu_check(ways[i].make(&made[0]));
 		assert_int_equal(ways[i].make(&made[4]), CUDA_ERROR_OUT_OF_MEMORY);
@@ -283,7 +262,7 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 			gpu_check(ways[i].end(made[n]));
 	}
 	gpu_check(cuMemPoolDestroy(pool));
-	assert_in_range(get_free(), 0, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 0, 4 * CHUNK + SLACK + 1023);
 	gpu_check(make_plain(&made[0]));
 	gpu_check(end_address(made[0]));
 }
@@ -291,21 +270,12 @@ TEST_WITH(set_up, tear_down, each_way_is_refused)
 /* The driver chooses the pitch, and the memory is counted by the pitch. */
 TEST_WITH(set_up, tear_down, a_pitch)
 {
-	size_t before = get_free(), pitch;
+	size_t before = limited_free(), pitch;
 	CUdeviceptr address;
 
 	gpu_check(cuMemAllocPitch_v2(&address, &pitch, 2 * MIB + 1, 3, 4));
-	assert_in_range(before - get_free(), pitch * 3, pitch * 3 + 2 * MIB + SLACK);
+	assert_in_range(before - limited_free(), pitch * 3, pitch * 3 + 2 * MIB + SLACK);
 	gpu_check(cuMemFree_v2(address));
-}
-
-static uint64_t in_use(void)
-{
-	struct segment segment = gpu_own_segment();
-	uint64_t used = segment_read_memory_use(&segment, gpu.topology->pci).used;
-
-	segment_close(&segment);
-	return used;
 }
 
 static CUresult synchronize_by_event(void)
@@ -334,15 +304,15 @@ static CUresult synchronize_context(void)
 TEST_WITH(set_up, tear_down, a_synchronisation_empties_pools)
 {
 	static CUresult (*const synchronize[])(void) = {synchronize_stream, synchronize_context, synchronize_by_event};
-	uint64_t before = in_use(), made;
+	uint64_t before = limited_in_use(&gpu), made;
 
 	for (size_t i = 0; i < COUNT_OF(synchronize); i++) {
 		ROW("way %zu", i);
 		gpu_check(make_async(&made));
-		assert_true(in_use() >= before + CHUNK);
+		assert_true(limited_in_use(&gpu) >= before + CHUNK);
 		gpu_check(cuMemFreeAsync(made, NULL));
 		gpu_check(synchronize[i]());
-		assert_in_range(in_use(), before, before + SLACK + 1023);
+		assert_in_range(limited_in_use(&gpu), before, before + SLACK + 1023);
 	}
 }
 
@@ -354,7 +324,7 @@ TEST_WITH(set_up, tear_down, memory_of_no_pool_is_freed_in_a_stream)
 	gpu_check(make_plain(&made));
 	gpu_check(cuMemFreeAsync(made, NULL));
 	gpu_check(cuCtxSynchronize());
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
 /* From now on a synchronization leaves unused memory in the pool, up to so many bytes. */
@@ -369,7 +339,7 @@ static void keep_in_pool(uint64_t bytes)
 /* Unused memory of a pool goes to other allocations. A real pool shrinks by blocks of several chunks. */
 TEST_WITH(set_up, tear_down, a_pool_gives_way)
 {
-	uint64_t made[4], other, before = in_use();
+	uint64_t made[4], other, before = limited_in_use(&gpu);
 
 	keep_in_pool(UINT64_MAX);
 	for (int i = 0; i < 4; i++)
@@ -377,9 +347,9 @@ TEST_WITH(set_up, tear_down, a_pool_gives_way)
 	assert_int_equal(make_plain(&other), CUDA_ERROR_OUT_OF_MEMORY);
 	for (int i = 0; i < 4; i++)
 		gpu_check(end_async(made[i]));
-	assert_true(in_use() >= before + 4 * CHUNK);
+	assert_true(limited_in_use(&gpu) >= before + 4 * CHUNK);
 	gpu_check(make_plain(&other));
-	assert_in_range(in_use(), before + CHUNK, before + CHUNK + SLACK + 1023);
+	assert_in_range(limited_in_use(&gpu), before + CHUNK, before + CHUNK + SLACK + 1023);
 	gpu_check(end_address(other));
 	keep_in_pool(0);
 }
@@ -417,7 +387,7 @@ static void launch_graph_with(CUresult (*add)(CUgraph graph, struct graph_alloca
 	assert_int_equal(launch(exec, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[1]));
 	gpu_check(launch(exec, NULL));
-	assert_true(get_free() < MIB + SLACK);
+	assert_true(limited_free() < MIB + SLACK);
 	assert_int_equal(make_plain(&held[1]), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(held[0]));
 	gpu_check(cuGraphExecDestroy(exec));
@@ -450,7 +420,7 @@ TEST_WITH(set_up, tear_down, a_captured_allocation_is_the_graphs)
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	gpu_check(cuMemAllocAsync(&address, 5 * CHUNK, stream));
 	gpu_check(cuStreamEndCapture(stream, &graph));
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(cuGraphExecDestroy(exec));
@@ -468,15 +438,15 @@ TEST_WITH(set_up, tear_down, mapped_memory)
 	gpu_check(cuMemAddressReserve(&address, CHUNK, 0, 0, 0));
 	gpu_check(cuMemMap(address, CHUNK, 0, handle, 0));
 	gpu_check(cuMemRelease(handle));
-	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
 	for (int i = 0; i < 2; i++)
 		gpu_check(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)(address + MIB)));
 	gpu_check(cuMemUnmap(address, CHUNK));
-	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
 	gpu_check(cuMemRelease(again));
-	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
 	gpu_check(cuMemRelease(again));
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 	gpu_check(cuMemAddressFree(address, CHUNK));
 }
 
@@ -491,9 +461,9 @@ TEST_WITH(set_up, tear_down, a_part_is_not_unmapped)
 	gpu_check(cuMemMap(address, CHUNK, 0, handle, 0));
 	gpu_check(cuMemRelease(handle));
 	assert_int_equal(cuMemUnmap(address, CHUNK / 2), CUDA_ERROR_INVALID_VALUE);
-	assert_in_range(get_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 3 * CHUNK, 3 * CHUNK + SLACK + 1023);
 	gpu_check(cuMemUnmap(address, CHUNK));
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 	gpu_check(cuMemAddressFree(address, CHUNK));
 }
 
@@ -503,14 +473,14 @@ TEST_WITH(set_up, tear_down, what_the_program_sees)
 {
 	size_t total, free_bytes, whole;
 
-	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	limited_to(SEGMENT_MEMORY_OFF);
 	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
-	limit_to_bytes(at_begin + 4 * CHUNK);
+	limited_to(at_begin + 4 * CHUNK);
 	gpu_check(cuDeviceTotalMem_v2(&total, gpu.device));
 	assert_int_equal(total, at_begin + 4 * CHUNK);
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total));
 	assert_int_equal(total, at_begin + 4 * CHUNK);
-	limit_to_bytes(4 * whole);
+	limited_to(4 * whole);
 	gpu_check(cuDeviceTotalMem_v2(&total, gpu.device));
 	assert_int_equal(total, whole);
 }
@@ -522,12 +492,12 @@ TEST_WITH(set_up, tear_down, live)
 
 	for (int i = 0; i < 3; i++)
 		gpu_check(make_plain(&made[i]));
-	limit_to_bytes(at_begin + 2 * CHUNK);
-	assert_int_equal(get_free(), 0);
+	limited_to(at_begin + 2 * CHUNK);
+	assert_int_equal(limited_free(), 0);
 	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
 	gpu_check(end_address(made[0]));
 	assert_int_equal(make_plain(&more), CUDA_ERROR_OUT_OF_MEMORY);
-	limit_to_bytes(at_begin + 3 * CHUNK);
+	limited_to(at_begin + 3 * CHUNK);
 	gpu_check(make_plain(&made[0]));
 	for (int i = 0; i < 3; i++)
 		gpu_check(end_address(made[i]));
@@ -539,15 +509,15 @@ TEST_WITH(set_up, tear_down, the_drivers_own_refusals)
 	CUdeviceptr address;
 	size_t whole, pitch;
 
-	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	limited_to(SEGMENT_MEMORY_OFF);
 	assert_int_equal(cuMemAllocPitch_v2(&address, &pitch, (size_t)3 << 40, 1, 3), CUDA_ERROR_INVALID_VALUE);
 	gpu_check(cuDeviceTotalMem_v2(&whole, gpu.device));
-	limit_to_bytes(at_begin + 2 * whole);
+	limited_to(at_begin + 2 * whole);
 	assert_int_equal(cuMemAlloc_v2(&address, whole + whole / 2), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(cuMemAlloc_v2(&address, 0), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(cuMemFree_v2(12345), CUDA_ERROR_INVALID_VALUE);
-	limit_to_bytes(at_begin + 4 * CHUNK);
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	limited_to(at_begin + 4 * CHUNK);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
 /* A context's memory ends with the context. */
@@ -558,13 +528,13 @@ TEST_WITH(set_up, tear_down, a_context_ends)
 
 	gpu_check(make_plain(&kept));
 	gpu_check(cuCtxCreate_v2(&other, 0, gpu.device));
-	size_t before = get_free();
+	size_t before = limited_free();
 
 	gpu_check(make_plain(&made));
-	assert_in_range(get_free(), before - CHUNK - SLACK - 1023, before - CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), before - CHUNK - SLACK - 1023, before - CHUNK + SLACK + 1023);
 	gpu_check(cuCtxDestroy_v2(other));
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	assert_in_range(get_free(), before - SLACK, 3 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), before - SLACK, 3 * CHUNK + SLACK + 1023);
 	gpu_check(end_address(kept));
 }
 
@@ -574,16 +544,16 @@ TEST_WITH(set_up, tear_down, a_context_ends)
 TEST_WITH(set_up, NULL, the_last_context_ends)
 {
 	CUcontext other;
-	uint64_t with_one = in_use();
+	uint64_t with_one = limited_in_use(&gpu);
 
 	gpu_check(cuCtxCreate_v2(&other, 0, gpu.device));
 	gpu_check(cuCtxDestroy_v2(other));
-	assert_true(in_use() >= with_one);
+	assert_true(limited_in_use(&gpu) >= with_one);
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_close(&gpu);
-	uint64_t with_none = in_use();
+	uint64_t with_none = limited_in_use(&gpu);
 
-	limit_to_bytes(SEGMENT_MEMORY_OFF);
+	limited_to(SEGMENT_MEMORY_OFF);
 	if (with_one < CONTEXT_LEAST)
 		gpu_skip("the kernel driver does not tell how much memory a process has");
 	assert_true(with_none + CONTEXT_LEAST <= with_one);
@@ -620,7 +590,7 @@ static void *take_and_give(void *data)
 TEST_WITH(set_up, tear_down, threads_at_once)
 {
 	threads_run(THREADS, take_and_give, NULL, 0);
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
 static atomic_bool is_over;
@@ -671,7 +641,7 @@ TEST_WITH(set_up, tear_down, pools_come_and_go)
 	for (size_t i = 0; i < COUNT_OF(threads); i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(uncounted, 0);
-	assert_in_range(get_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
+	assert_in_range(limited_free(), 4 * CHUNK, 4 * CHUNK + SLACK + 1023);
 }
 
 RUN_TESTS_IN(simulate_kernel_driver, NULL, NULL, NULL)

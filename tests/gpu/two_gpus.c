@@ -2,8 +2,7 @@
 /* gpus: h200-x2 */
 #include "../cases.h"
 #include "state/kernels/counts_read.h"
-#include "state/segment/memory.h"
-#include "support/gpu.h"
+#include "support/limited.h"
 
 #define LAUNCHES 20
 
@@ -78,16 +77,7 @@ TEST(kernels_are_counted_on_their_gpu)
 	}
 }
 
-static uint64_t memory_in_use(const struct gpu_under_test *gpu)
-{
-	struct segment segment = gpu_own_segment();
-	uint64_t used = segment_read_memory_use(&segment, gpu->topology->pci).used;
-
-	segment_close(&segment);
-	return used;
-}
-
-#define FROM_POOL (8 << 20)
+#define FROM_POOL (8 * MIB)
 
 /* The memory counts on the pool's GPU, and not on the GPU of the current context. */
 TEST(a_pool_of_the_other_gpu)
@@ -100,10 +90,10 @@ TEST(a_pool_of_the_other_gpu)
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
 	gpu_check(cuDeviceGetMemPool(&pool, gpus[1].device));
 	for (int i = 0; i < 2; i++)
-		before[i] = memory_in_use(&gpus[i]);
+		before[i] = limited_in_use(&gpus[i]);
 	gpu_check(cuMemAllocFromPoolAsync(&address, FROM_POOL, pool, NULL));
-	assert_int_equal(memory_in_use(&gpus[0]), before[0]);
-	assert_true(memory_in_use(&gpus[1]) >= before[1] + FROM_POOL);
+	assert_int_equal(limited_in_use(&gpus[0]), before[0]);
+	assert_true(limited_in_use(&gpus[1]) >= before[1] + FROM_POOL);
 	gpu_check(cuMemFreeAsync(address, NULL));
 	gpu_check(cuCtxSynchronize());
 }

@@ -360,14 +360,12 @@ static CUresult give_from(struct pool *pool, CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-#define DEVICE_ORDINAL 9
-
 /* Of memory from pools only. */
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address)
 {
 	const struct given *given = (const struct given *)(uintptr_t)address;
 
-	if (attribute != DEVICE_ORDINAL)
+	if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	*(int *)value = given->pool->device;
 	return CUDA_SUCCESS;

@@ -177,7 +177,7 @@ static int number; /* of the GPU of the memory; below 0: the host's */
 
 static CUresult tell_number(void *value, int attribute, CUdeviceptr address)
 {
-	assert_each(attribute, DEVICE_ORDINAL, address, ADDRESS);
+	assert_each(attribute, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address, ADDRESS);
 	*(int *)value = number;
 	return CUDA_SUCCESS;
 }

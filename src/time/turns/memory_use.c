@@ -53,7 +53,6 @@ enum segment_time_state memory_use_of_module(const void *cubin, size_t size)
 }
 
 #define MANAGED_DEVICE "/dev/nvidia-uvm"
-#define IS_MANAGED 8 /* CU_POINTER_ATTRIBUTE_IS_MANAGED */
 
 /* The device maps managed memory, and some buffers of the driver. */
 static enum segment_time_state of_mapping(const char *line)
@@ -64,10 +63,10 @@ static enum segment_time_state of_mapping(const char *line)
 
 	if (!proc_mapping_parse(&mapping, line) || strncmp(mapping.path, MANAGED_DEVICE, strlen(MANAGED_DEVICE)) != 0)
 		return found;
-	CUresult result = driver.pointer_get_attribute
-	                          ? driver.pointer_get_attribute(&is_managed, IS_MANAGED, mapping.start)
-	                          : CUDA_ERROR_NOT_SUPPORTED;
+	CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 
+	if (driver.pointer_get_attribute)
+		result = driver.pointer_get_attribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, mapping.start);
 	if (result == CUDA_SUCCESS && is_managed)
 		found = SEGMENT_TIME_MANAGED;
 	else if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
