@@ -114,8 +114,8 @@ static bool is_of_own_context(const struct call *call)
 	       contexts_is_only(call->context);
 }
 
-/* Work in flight in a failed context never ends. The context has memory until somebody destroys the context. */
-static void context_fails(CUcontext context)
+/* The context launches nothing any more, and work in flight never ends. */
+static void forget_context(CUcontext context)
 {
 	queue_forget_context(context);
 	streams_made_context_destroyed();
@@ -133,8 +133,9 @@ void events_call_ended(const struct call *call)
 		gate_call_ended(call);
 		launch_leave_call(call->frame);
 	}
+	/* A failed context has memory until somebody destroys the context. */
 	if (call->context && is_fault(*call->result) && is_of_own_context(call))
-		context_fails(call->context);
+		forget_context(call->context);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */
@@ -179,5 +180,5 @@ void events_context_created(CUcontext context)
 void events_context_destroyed(CUcontext context)
 {
 	memory_context_destroyed(context);
-	context_fails(context);
+	forget_context(context);
 }
