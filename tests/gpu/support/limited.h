@@ -1,4 +1,4 @@
-/* For tests of memory: a limit of this process, and what counts. Each fails the running cmocka test if it fails. */
+/* For tests of memory: a limit of this process, and what counts. A failure fails the running cmocka test. */
 #ifndef TESTS_LIMITED_H
 #define TESTS_LIMITED_H
 
@@ -6,13 +6,13 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Of each GPU. */
+/* A limit of each GPU. */
 void limited_to(uint64_t bytes);
 
-/* As the program sees it, on the GPU of the current context. */
+/* Bytes as the program sees free memory, on the GPU of the current context. */
 size_t limited_free(void);
 
-/* As viewers see it. */
+/* Bytes as viewers see used memory. */
 uint64_t limited_in_use(const struct gpu_under_test *gpu);
 
 #endif
