@@ -198,7 +198,7 @@ is_aside() {
 	local play=$BUILD/tests/programs/play
 	export PATH=$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600 PAUSE=STOP RESUME=CONT
 	export LENDER="$play where jobs 50000,33000,0,4" BORROWER="$play iterations 500"
-	ROUNDS=1 LENGTH=1 WITHIN=100 GAIN=-100 run -0 "$ROOT/tests/hardware/pools.sh"
+	ROUNDS=1 LENGTH=1 WITHIN=900 GAIN=-100 run -0 "$ROOT/tests/hardware/pools.sh"
 }
 
 @test "cdi add --pool: listed, in the specification, changed, refused and removed" {
@@ -222,6 +222,26 @@ nvtaskset/group=b: TPCs 8-15 of GPU 0; priority 80; pool main" ]
 	[[ "$(cdi list)" == *"priority 80" ]]
 	cdi remove a
 	[ -z "$(ls "$WORK/cdi/nvtaskset/.pools")" ]
+}
+
+@test "a device stays in the pool, and its containers keep their page, where the specification cannot be written" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-7 --mps off --pool main a
+	page=$(stat -c %i "$WORK/cdi/nvtaskset/.pools/main/0")
+	mv "$WORK/cdi/nvtaskset.json" "$WORK/real"
+	ln -s "$WORK/real" "$WORK/cdi/nvtaskset.json"
+	for pool in --pool=second --pool=main --; do
+		run -1 cdi add -t 8-15 --mps off "$pool" a
+		[[ "$output" == "nvtaskset: $WORK/cdi/nvtaskset.json: "* ]]
+		[ "$(ls "$WORK/cdi/nvtaskset/.pools")" = main ]
+		[ "$(stat -c %i "$WORK/cdi/nvtaskset/.pools/main/0")" = "$page" ]
+	done
+	rm "$WORK/cdi/nvtaskset.json"
+	mv "$WORK/real" "$WORK/cdi/nvtaskset.json"
+	[ "$(cdi list)" = "nvtaskset/group=a: TPCs 0-7 of GPU 0; priority 50; pool main" ]
+	cdi add -t 8-15 --mps off --pool second a
+	[ "$(ls "$WORK/cdi/nvtaskset/.pools")" = second ]
 }
 
 @test "only who may mount makes a pool, and a failure leaves nothing" {

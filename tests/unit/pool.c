@@ -448,7 +448,7 @@ TEST_BY(in_pool, locks_for_reading)
 	assert_int_equal(fcntl(list, F_OFD_SETLK, &all), 0);
 	assert_done(put("partner", revision, &partner));
 	assert_done(put("third", revision, &own));
-	assert_done(pool_file_remove(group_path("third"), &error));
+	assert_done(pool_file_remove(group_path("third"), NULL, &error));
 	close(list);
 }
 
@@ -527,7 +527,7 @@ TEST_BY(in_pool, a_group_that_goes_and_another_that_comes)
 	enter();
 	say(POOL_WANTS);
 	assert_true(wants(NOW));
-	assert_done(pool_file_remove(group_path("partner"), &error));
+	assert_done(pool_file_remove(group_path("partner"), NULL, &error));
 	pool_look(NOW);
 	for (unsigned int i = 0; i < POOL_GROUPS; i++)
 		assert_false(pool_partner(i, gpu, &seen));
@@ -546,21 +546,27 @@ TEST_BY(in_pool, a_pool_is_full_and_an_empty_one_goes)
 	assert_error(put("more", revision_of(range(0, 1)), &place),
 	             "pool main: it has 16 groups, and room for no more");
 	for (int i = 2; i < POOL_GROUPS; i++)
-		assert_done(pool_file_remove(group_path(text_of("group%d", i)), &error));
-	assert_done(pool_file_remove(group_path("own"), &error));
-	assert_done(pool_file_remove(group_path("own"), &error));
-	assert_true(pool_file_find(group_path("partner"), &place));
-	assert_done(pool_file_remove(group_path("partner"), &error));
+		assert_done(pool_file_remove(group_path(text_of("group%d", i)), NULL, &error));
+	assert_done(pool_file_remove(group_path("own"), NULL, &error));
+	assert_done(pool_file_remove(group_path("own"), NULL, &error));
+	assert_true(pool_file_find(group_path("partner"), NULL, &place));
+	assert_done(pool_file_remove(group_path("partner"), NULL, &error));
 	assert_int_equal(access(own.directory, F_OK), -1);
 	/* A group changes the pool. */
 	assert_done(put("own", revision_of(range(0, 1)), &place));
 	struct segment_revision revision = revision_of(range(0, 1));
 
 	assert_done(pool_file_put(group_path("own"), "second", &revision, false, &place, &error));
+	assert_true(pool_file_find(group_path("own"), "second", &place));
+	assert_string_equal(place.name, "main");
+	assert_done(pool_file_remove(group_path("own"), "second", &error));
 	assert_int_equal(access(own.directory, F_OK), -1);
-	assert_true(pool_file_find(group_path("own"), &place));
+	assert_true(pool_file_find(group_path("own"), NULL, &place));
 	assert_string_equal(place.name, "second");
-	assert_done(pool_file_remove(group_path("own"), &error));
+	/* As a killed command leaves a group. */
+	assert_done(put("own", revision_of(range(0, 1)), &place));
+	assert_done(pool_file_remove(group_path("own"), NULL, &error));
+	assert_false(pool_file_find(group_path("own"), NULL, &place));
 }
 
 /* --- claims and rivals -------------------------------------------------------------------------------------------- */

@@ -208,7 +208,7 @@ static void remove_if_empty(const struct pool_place *place, const struct pool_me
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
-bool pool_file_find(const char *group_path, struct pool_place *place)
+bool pool_file_find(const char *group_path, const char *but, struct pool_place *place)
 {
 	char pools[PATH_MAX];
 	uint64_t group = inode_of(group_path);
@@ -219,7 +219,8 @@ bool pool_file_find(const char *group_path, struct pool_place *place)
 	DIR *directory = group != 0 ? opendir(pools) : NULL;
 
 	while (directory && !is_found && (entry = readdir(directory))) {
-		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof place->name)
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof place->name ||
+		    (but && strcmp(entry->d_name, but) == 0))
 			continue;
 		snprintf(place->name, sizeof place->name, "%.*s", POOL_NAME_MAX - 1, entry->d_name);
 		path_join(place->directory, pools, entry->d_name);
@@ -272,13 +273,9 @@ static int put(struct pool_memory *memory, const char *group_path, const struct 
 	return 0;
 }
 
-/* A group is in one pool at most. */
 int pool_file_put(const char *group_path, const char *pool, const struct segment_revision *revision, bool is_client,
                   struct pool_place *place, struct error *error)
 {
-	if (pool_file_find(group_path, place) && strcmp(place->name, pool) != 0 &&
-	    pool_file_remove(group_path, error) < 0)
-		return -1;
 	if (make_pool(group_path, pool, place, error) < 0)
 		return -1;
 	struct list list;
@@ -292,26 +289,34 @@ int pool_file_put(const char *group_path, const char *pool, const struct segment
 	return result;
 }
 
-int pool_file_remove(const char *group_path, struct error *error)
+static int remove_from(const struct pool_place *place, const char *group_path, struct error *error)
 {
-	struct pool_place place;
 	struct list list;
 
-	if (!pool_file_find(group_path, &place))
-		return 0;
-	if (open_to_change(&list, place.directory, error) < 0)
+	if (open_to_change(&list, place->directory, error) < 0)
 		return -1;
 	unsigned int at = find_record(list.memory, inode_of(group_path));
 
 	if (at < POOL_GROUPS) {
 		atomic_store(&list.memory->groups[at].page, 0);
-		remove_if_empty(&place, list.memory);
+		remove_if_empty(place, list.memory);
 	}
 	close_list(&list);
 	/* Waits for a write to the page, also for a write that never ends: edits of the pool go on. */
 	if (at < POOL_GROUPS)
-		unlink(place.page);
+		unlink(place->page);
 	return 0;
+}
+
+/* A killed command may leave a group in two pools. */
+int pool_file_remove(const char *group_path, const char *but, struct error *error)
+{
+	struct pool_place place;
+	int result = 0;
+
+	while (result == 0 && pool_file_find(group_path, but, &place))
+		result = remove_from(&place, group_path, error);
+	return result;
 }
 
 /* The group is read under the lock: of two changes at once, the list gets the later one. */
@@ -323,7 +328,7 @@ static int follow(const char *group_path, const struct group *group, struct erro
 	uint64_t number;
 	struct list list;
 
-	if (!pool_file_find(group_path, &place))
+	if (!pool_file_find(group_path, NULL, &place))
 		return 0;
 	if (open_to_change(&list, place.directory, &why) < 0)
 		return error_set(error, "the group has changed, and its pool has not: %.200s", why.reason);

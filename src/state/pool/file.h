@@ -25,15 +25,16 @@ struct pool_place {
 };
 
 /* Puts the group with the file into the pool, or changes the group's claim there. Makes the pool if there is no such
- * pool. -1 with the reason. */
+ * pool. A group stays in the group's pool of before until pool_file_remove. -1 with the reason. */
 int pool_file_put(const char *group_path, const char *pool, const struct segment_revision *revision, bool is_client,
                   struct pool_place *place, struct error *error);
 
-/* The pool of the group with the file; false without a pool. */
-bool pool_file_find(const char *group_path, struct pool_place *place);
+/* The pool of the group with the file; false without a pool. `but`: a pool that does not count; NULL: none. */
+bool pool_file_find(const char *group_path, const char *but, struct pool_place *place);
 
-/* Takes the group out of the group's pool; no failure without a pool. An empty pool goes. -1 with the reason. */
-int pool_file_remove(const char *group_path, struct error *error);
+/* Takes the group out of the group's pools, but out of the pool `but`; no failure without a pool. An empty pool goes.
+ * -1 with the reason. */
+int pool_file_remove(const char *group_path, const char *but, struct error *error);
 
 /* group_change, also in the group's pool. -1 with the reason. */
 int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error);

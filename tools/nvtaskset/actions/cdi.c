@@ -66,7 +66,7 @@ struct plan {
 	struct segment_revision before, revision; /* of the group */
 	struct mps_status mps;
 	struct group group;
-	struct pool_place pool; /* with --pool */
+	struct pool_place pool, pool_before; /* with --pool; no name: none */
 	int lock;
 	bool is_new, is_changed; /* the group */
 	char path[PATH_MAX], hook[PATH_MAX], library[PATH_MAX], front[PATH_MAX], driver[PATH_MAX];
@@ -232,7 +232,7 @@ static int write_device(struct plan *plan, struct error *error)
 	    specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0 ||
 	    specification_write(&plan->specification, error) < 0)
 		return -1;
-	return options->pool ? 0 : pool_file_remove(plan->path, error);
+	return pool_file_remove(plan->path, options->pool, error);
 }
 
 static int make_group(struct plan *plan, struct error *error)
@@ -240,21 +240,22 @@ static int make_group(struct plan *plan, struct error *error)
 	uint64_t number;
 
 	plan->is_new = access(plan->path, F_OK) < 0 && errno == ENOENT;
+	if (!pool_file_find(plan->path, NULL, &plan->pool_before))
+		plan->pool_before.name[0] = '\0';
 	if (group_file_make_locked(&plan->group, plan->path, "", error) < 0)
 		return -1;
 	return group_read(&plan->group, &plan->before, &number)
 	               ? 0 : error_set(error, "%.200s: the group is damaged", plan->path);
 }
 
-/* Running containers of a device keep their partition if the command fails. */
+/* Running containers of a device keep their partition and pool if the command fails. */
 static void put_back(struct plan *plan)
 {
-	if (plan->is_new) {
-		pool_file_remove(plan->path, NULL);
+	pool_file_remove(plan->path, plan->pool_before.name, NULL);
+	if (plan->is_new)
 		group_file_remove_locked(plan->path, NULL);
-	} else if (plan->is_changed) {
+	else if (plan->is_changed)
 		pool_file_change(&plan->group, &plan->before, NULL);
-	}
 }
 
 static int change_group(struct plan *plan, struct error *error)
@@ -340,7 +341,7 @@ int action_cdi_remove(const struct options *options, struct error *error)
 		result = specification_write(&plan.specification, error);
 	}
 	if (result == 0)
-		result = pool_file_remove(plan.path, error);
+		result = pool_file_remove(plan.path, NULL, error);
 	if (result == 0)
 		result = group_file_remove_locked(plan.path, error);
 	unlock(&plan);
@@ -380,7 +381,7 @@ static void print_group(const struct specification *specification, const char *n
 		       gpus_label(revision.partitions[i].pci, gpus, label));
 	if (revision_gives_any(&revision, SETTING_COUNT))
 		printf("; %s", time_format_all(&revision, given));
-	if (pool_file_find(path, &pool))
+	if (pool_file_find(path, NULL, &pool))
 		printf("; pool %s", pool.name);
 	putchar('\n');
 	group_close(&group);
