@@ -107,10 +107,13 @@ static void others_ended(const struct call *call)
 		memory_call_ended(call);
 }
 
-/* A wait for a stream or an event can tell the fault of a further context. */
+/* A wait for a stream or an event, or a launch in a stream, can tell the fault of a further context. */
 static bool is_of_own_context(const struct call *call)
 {
-	return calls_launch(call->id) || calls_run_graph(call->id) || call->id == CALL_SYNCHRONIZE ||
+	bool launches = calls_launch(call->id) || calls_run_graph(call->id);
+	CUstream stream = launches ? calls_read_work(call).stream : NULL;
+
+	return call->id == CALL_SYNCHRONIZE || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
 	       contexts_is_only(call->context);
 }
 

@@ -92,9 +92,26 @@ TEST(a_failed_context_has_its_memory)
 	}
 }
 
-/* Whichever context is current when the program hears of the fault. */
+static CUgraphExec instantiate(const struct gpu_under_test *gpu)
+{
+	const CUDA_KERNEL_NODE_PARAMS parameters = {
+		.func = gpu->nothing, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+		.blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .ctx = gpu->context,
+	};
+	CUgraphExec exec;
+	CUgraphNode node;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &parameters));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	return exec;
+}
+
+/* Whichever context is current when the program hears of the fault, by a wait or by a launch. */
 TEST(a_healthy_context_stays_in_the_books)
 {
+	CUgraphExec exec;
 	CUstream stream;
 
 	if (count < 2)
@@ -106,9 +123,11 @@ TEST(a_healthy_context_stays_in_the_books)
 
 	gpu_check(cuCtxSetCurrent(gpus[0].context));
 	stream = gpu_new_stream();
+	exec = instantiate(&gpus[0]);
 	launch_faulty(&gpus[0], stream);
 	gpu_check(cuCtxSetCurrent(gpus[1].context));
 	assert_int_equal(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_int_not_equal(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
 	assert_true(limited_free() <= before + MIB);
 	gpu_launch_empty(&gpus[1]);
 	gpu_check(cuCtxSynchronize());
