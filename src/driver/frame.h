@@ -1,6 +1,7 @@
 /*
  * The state of a thread from the begin of a call (driver/calls.h) to the end. The frame belongs to the hook, and each
- * part to the file named above the part. Calls nest: each call clears only its own settings.
+ * part to the file named above the part. Calls nest: each call clears only its own settings. Calls in the callback of
+ * another subscriber have a frame of their own (hook.c).
  */
 #pragma once
 

@@ -173,9 +173,14 @@ static void on_resource(int id, const void *parameters)
 		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
 }
 
+static inline bool has_descriptor(const struct launch_words *words)
+{
+	return words->size >= sizeof *words && words->qmd;
+}
+
 static inline void on_launch(const struct launch_words *words)
 {
-	if (words->size >= sizeof *words && words->qmd) {
+	if (has_descriptor(words)) {
 		current.context = words->context;
 		current.function = words->function;
 		current.qmd = words->qmd;
@@ -221,16 +226,32 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 		on_other(user, domain, id, parameters);
 }
 
+/* Calls of the other subscriber are inside of the program's call, and neither get nor change what the frame says of the
+ * program's launch. */
+static void hand_on(int domain, int id, const void *parameters)
+{
+	struct launch outer = current;
+
+	current = (struct launch){.frame = {.nested = outer.frame.nested, .memory = outer.frame.memory}};
+	in_others++;
+	slot_hand_on(domain, id, parameters);
+	in_others--;
+	current = outer;
+}
+
 /* The other subscriber comes last, and sees the descriptor as the GPU will. Our own calls are not passed on. Results of
  * our calls are, as the end of a context: the program has given up the context. */
 static __attribute__((noinline)) void on_shared_event(void *user, int domain, int id, const void *parameters)
 {
+	bool is_launch = domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD && has_descriptor(parameters);
+
 	on_own_event(user, domain, id, parameters);
-	if (domain != DOMAIN_CALL || !driver_is_called_by_us()) {
-		in_others++;
-		slot_hand_on(domain, id, parameters);
-		in_others--;
-	}
+	struct qmd_mask mask = is_launch ? events.mask(&current) : (struct qmd_mask){{0}};
+
+	if (domain != DOMAIN_CALL || !driver_is_called_by_us())
+		hand_on(domain, id, parameters);
+	if (is_launch)
+		events.keep_mask(&current, &mask);
 }
 
 static __attribute__((hot)) void on_event(void *user, int domain, int id, const void *parameters)

@@ -36,6 +36,9 @@ struct submission {
 struct hook_events {
 	/* A kernel is about to be uploaded. The record lasts until the return. */
 	void (*launch)(struct launch *launch);
+	/* Another subscriber gets the launch's descriptor, and had the descriptor: the mask before, again in force. */
+	struct qmd_mask (*mask)(const struct launch *launch);
+	void (*keep_mask)(struct launch *launch, const struct qmd_mask *mask);
 	/* We have the slot, and no event is announced yet. Slow work belongs here: later, it would delay launches. */
 	void (*subscribed)(void);
 	/* A context has been made, or is about to be destroyed. CUDA may give the handle of a destroyed context to a

@@ -337,3 +337,37 @@ void launch_forget(struct frame *frame)
 {
 	frame->recent.epoch = EPOCH_NEVER;
 }
+
+/* --- another subscriber had the descriptor ------------------------------------------------------------------------ */
+
+struct qmd_mask launch_mask(const struct launch *launch)
+{
+	const struct qmd_family *family = launch->frame.recent.gpu ? launch->gpu->family : NULL;
+	bool is_restricted = family && qmd_is_known(family, launch->qmd);
+
+	return is_restricted ? qmd_own_mask(family, launch->qmd) : (struct qmd_mask){{0}};
+}
+
+/* Without a TPC in both masks, the launch would never end: then the first mask holds alone. */
+void launch_keep_mask(struct launch *launch, const struct qmd_mask *mask)
+{
+	struct qmd_mask changed = launch_mask(launch), both;
+	bool leaves = false, has_any = false;
+
+	for (unsigned int i = 0; i < sizeof both.words / sizeof *both.words; i++) {
+		uint64_t present = launch->gpu->present.words[i];
+
+		both.words[i] = changed.words[i] | mask->words[i];
+		leaves |= (~changed.words[i] & mask->words[i] & present) != 0;
+		has_any |= (~both.words[i] & present) != 0;
+	}
+	if (memcmp(&changed, mask, sizeof changed) != 0)
+		launch->frame.keeps_mask = true;
+	if (leaves) {
+		const struct qmd_change change = {.disable = has_any ? &both : mask, .is_exact = true};
+
+		qmd_write(launch->gpu->family, launch->qmd, &change, NULL);
+	}
+	if (leaves && !has_any)
+		account_reason(SEGMENT_OWN_MASK);
+}

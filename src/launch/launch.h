@@ -14,6 +14,13 @@
 /* A kernel is about to be uploaded, on the launching thread. */
 void launch_upload(struct launch *launch);
 
+/* The mask in the descriptor; all 0 if the launch is not restricted. */
+struct qmd_mask launch_mask(const struct launch *launch);
+
+/* The descriptor may have changed. TPCs that are disabled in `mask` are disabled again, beside TPCs that the change
+ * disabled. */
+void launch_keep_mask(struct launch *launch, const struct qmd_mask *mask);
+
 /* This thread's next launch is decided anew. */
 void launch_forget(struct frame *frame);
 

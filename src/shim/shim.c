@@ -222,6 +222,8 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *g
 {
 	static const struct hook_events events = {
 		.launch = launch_upload,
+		.mask = launch_mask,
+		.keep_mask = launch_keep_mask,
 		.subscribed = on_subscribed,
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,

@@ -68,6 +68,88 @@ TEST(profiler_sees_the_final_descriptor)
 	subscriber_close();
 }
 
+/* The original libsmctrl, linked into a program, is a subscriber. */
+TEST(a_tool_cannot_leave_the_partition)
+{
+	struct tpcset both = gpu_range(2, 9), inside = gpu_range(2, 3);
+	uint64_t counted = gpu_counted(SEGMENT_OWN_MASK);
+
+	gpu_set_partition(&gpu, gpu_range(0, 3));
+	subscriber_open(subscriber_narrow);
+	subscriber_narrow_to(&gpu, both);
+	gpu_assert_runs_in(&gpu, NULL, inside);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), counted);
+	subscriber_narrow_to(&gpu, gpu_range(20, 29));
+	gpu_assert_runs_in(&gpu, NULL, gpu_range(0, 3));
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), counted + 1);
+	subscriber_narrow_to(&gpu, gpu_range(1, 1));
+	gpu_assert_runs_in(&gpu, NULL, gpu_range(1, 1));
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), counted + 1);
+	subscriber_close();
+	gpu_set_partition(&gpu, set);
+}
+
+/* --- calls in a tool's callback ----------------------------------------------------------------------------------- */
+
+#define CALL_GRAPH_LAUNCH 514
+
+static CUgraphExec inner;
+
+/* At the begin of cuGraphLaunch, a tool launches `inner`, or else a kernel. */
+static void launch_inside(void *user, int domain, int id, const void *parameters)
+{
+	static bool is_inside;
+	bool is_end = ((const uint64_t *)parameters)[10] >> 32 != 0;
+
+	if (domain != API || id != CALL_GRAPH_LAUNCH || is_end || is_inside)
+		return;
+	is_inside = true;
+	if (inner)
+		gpu_check(cuGraphLaunch(inner, NULL));
+	else
+		gpu_launch_empty(&gpu);
+	is_inside = false;
+}
+
+static void launch_with_tool(CUgraphExec exec)
+{
+	gpu_check(tool_subscribe(&counter.handle, launch_inside, NULL));
+	gpu_check(enable_one_domain(true, API));
+	graph_replay(exec);
+	unsubscribe_counter();
+}
+
+TEST(a_kernel_of_a_tool_is_no_node)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	inner = NULL;
+	launch_with_tool(exec);
+	graph_replay(exec);
+	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpu);
+
+	assert_each(kernels.in_flight, 0, kernels.launched, kernels.ended);
+	graph_end(exec, graph);
+}
+
+TEST(a_graph_of_a_tool_leaves_the_programs_graph_alone)
+{
+	CUgraph tools = graph_make(), graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	inner = graph_instantiate(tools);
+
+	gpu_set_partition(&gpu, gpu_range(0, 5));
+	launch_with_tool(exec);
+	graph_assert_follows(exec, NODES, gpu_range(4, 9));
+	graph_assert_follows(exec, NODES, gpu_range(10, 13));
+	graph_end(inner, tools);
+	graph_end(exec, graph);
+	inner = NULL;
+	gpu_set_partition(&gpu, set);
+}
+
 /* CUPTI's samples do it in this order: subscribe, one event or a domain, work, all off, unsubscribe. */
 TEST(each_tool_after_the_other)
 {
