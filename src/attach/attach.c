@@ -25,17 +25,11 @@
 
 /* --- finding a thread --------------------------------------------------------------------------------------------- */
 
-enum outcome {
-	OUTCOME_DONE,
-	OUTCOME_RETRY, /* try the next thread, or the same later */
-	OUTCOME_FAILED     /* with the reason */
-};
-
 /* Work for a borrowed thread, and the bytes of room for the work. */
 struct task {
 	size_t room;
-	/* Closes `borrowed`. */
-	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed);
+	/* Closes `borrowed`. BORROW_DONE: the work is done. */
+	enum borrow_answer (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed);
 	const struct library *library;
 	const struct segment_gift *gift;
 };
@@ -49,83 +43,80 @@ static bool has_library(pid_t pid)
 	return found;
 }
 
-static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
+static enum borrow_answer give(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
 	int result = attach_segment_give(task->gift, borrowed);
 
 	(void)pid;
 	borrowed_close(borrowed);
-	return result == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
+	return result == 0 ? BORROW_DONE : BORROW_FAILED;
 }
 
 /* If we did not see the result, the segment shows whether the library was loaded, to avoid a second loading. */
-static enum outcome load_into(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
+static enum borrow_answer load_into(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
-	enum outcome outcome = OUTCOME_FAILED;
+	enum borrow_answer answer = BORROW_FAILED;
 	int result = attach_load_library(task->library, borrowed);
 
 	borrowed_close(borrowed);
 	if (result == 0 || (result == LIBRARY_UNSEEN && has_library(pid)))
-		outcome = OUTCOME_DONE;
+		answer = BORROW_DONE;
 	else if (result == LIBRARY_UNSEEN)
-		outcome = OUTCOME_RETRY;
-	return outcome;
+		answer = BORROW_RETRY;
+	return answer;
 }
 
-static enum outcome try_thread(const struct target *target, pid_t thread, const struct task *task,
-                               struct attach_report *report, struct error *error)
+static enum borrow_answer try_thread(const struct target *target, pid_t thread, const struct task *task,
+                                     struct attach_report *report, struct error *error)
 {
 	static struct borrowed_thread borrowed; /* large */
-	enum outcome outcome = OUTCOME_RETRY;
 	double start = clock_ms();
 	bool stopped;
 	enum borrow_answer answer = borrowed_open(&borrowed, target, thread, task->room, &stopped, error);
 
 	if (answer == BORROW_DONE)
-		outcome = task->run(task, target->pid, &borrowed);
-	else if (answer == BORROW_FAILED)
-		outcome = OUTCOME_FAILED;
+		answer = task->run(task, target->pid, &borrowed);
 	report->tries += stopped;
 	report->thread = thread;
 	report->seconds = (clock_ms() - start) / 1e3;
-	return outcome;
+	return answer;
 }
 
-static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
-                                struct error *error)
+static enum borrow_answer look_around(pid_t pid, const struct task *task, struct attach_report *report,
+                                      struct error *error)
 {
-	enum outcome outcome = OUTCOME_RETRY;
+	enum borrow_answer answer = BORROW_RETRY;
 	struct target target;
 	struct thread_candidate *threads;
 
 	if (target_open(&target, pid, error) < 0)
-		return OUTCOME_FAILED;
+		return BORROW_FAILED;
 	size_t count = threads_choose(&target, &threads);
 
 	if (threads_check_filters(&target, error) < 0)
-		outcome = OUTCOME_FAILED;
-	for (size_t i = 0; i < count && outcome == OUTCOME_RETRY; i++)
-		outcome = try_thread(&target, threads[i].thread, task, report, error);
+		answer = BORROW_FAILED;
+	for (size_t i = 0; i < count && answer == BORROW_RETRY; i++)
+		answer = try_thread(&target, threads[i].thread, task, report, error);
 	free(threads);
 	target_close(&target);
-	return outcome;
+	return answer;
 }
 
 static int try_for_a_while(pid_t pid, const struct task *task, struct attach_report *report, struct error *error)
 {
-	enum outcome outcome = OUTCOME_RETRY;
+	enum borrow_answer answer = BORROW_RETRY;
 
-	for (int round = 0; round < ROUNDS && outcome == OUTCOME_RETRY; round++) {
+	for (int round = 0; round < ROUNDS && answer == BORROW_RETRY; round++) {
 		if (round > 0)
 			clock_pause_us(ROUND_US);
-		outcome = look_around(pid, task, report, error);
+		answer = look_around(pid, task, report, error);
 	}
-	if (outcome == OUTCOME_RETRY)
+	if (answer == BORROW_RETRY)
 		error_set(error,
 		          "pid %d: none of its threads could be borrowed: each was in the middle of something; try "
 		          "again",
 		          (int)pid);
-	return outcome == OUTCOME_DONE ? 0 : -1;
+	return answer == BORROW_DONE ? 0 : -1;
 }
 
 /* --- one at a time ------------------------------------------------------------------------------------------------ */
