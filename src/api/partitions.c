@@ -240,15 +240,6 @@ int nvtaskset_partition_memory(struct nvtaskset_partition *partition, unsigned i
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
-static bool has_partition(pid_t pid)
-{
-	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND;
-
-	segment_close(&segment);
-	return found;
-}
-
 int nvtaskset_processes(pid_t *pids, size_t room, size_t *count, struct nvtaskset_error *error)
 {
 	struct pids all;
@@ -257,7 +248,7 @@ int nvtaskset_processes(pid_t *pids, size_t room, size_t *count, struct nvtaskse
 	if (pids_all(&all, inside_error(error)) < 0)
 		return api_failed(error, NVTASKSET_ERROR_NO_MEMORY);
 	for (size_t i = 0; i < all.count; i++) {
-		if (has_partition(all.list[i])) {
+		if (segment_exists(all.list[i])) {
 			if (found < room)
 				pids[found] = all.list[i];
 			found++;

@@ -181,22 +181,13 @@ static int give_locked(pid_t pid, struct attach_report *report, struct error *er
 	return result == 0 ? try_for_a_while(pid, &task, report, error) : result;
 }
 
-static bool has_own_segment(pid_t pid)
-{
-	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND;
-
-	segment_close(&segment);
-	return found;
-}
-
 int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error)
 {
 	int lock = lock_process(pid, error), result = -1;
 
 	*report = (struct attach_report){.thread = 0};
 	if (lock >= 0) {
-		result = has_own_segment(pid) ? 0 : give_locked(pid, report, error);
+		result = segment_exists(pid) ? 0 : give_locked(pid, report, error);
 		close(lock);
 	}
 	return result;

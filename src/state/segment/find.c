@@ -374,6 +374,15 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct purse
 	return state;
 }
 
+bool segment_exists(pid_t pid)
+{
+	struct segment segment;
+	bool exists = segment_open(&segment, pid, NULL, NULL) == SEGMENT_FOUND;
+
+	segment_close(&segment);
+	return exists;
+}
+
 bool segment_open_group_of(pid_t pid, struct group *group)
 {
 	struct segment segment;

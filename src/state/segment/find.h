@@ -11,6 +11,9 @@
  * pays for the looks (base/purse.h), and as long as the caller leaves the purse in `segment`, also for later looks. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct purse *purse, struct error *error);
 
+/* Whether the short search finds a segment. */
+bool segment_exists(pid_t pid);
+
 /* Opens the segment that a process shares with an ancestor, perhaps ended. `number` gets the process's descriptor.
  * `use`: of the group. */
 bool segment_open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use,
