@@ -1,5 +1,6 @@
 #include "queue.h"
 
+#include "base/extremes.h"
 #include "notes.h"
 #include "swap.h"
 
@@ -36,19 +37,14 @@ static bool is_in_flight(const struct queue *queue, uint64_t turn)
 	return read_note(queue, turn, &note) && !notes_has_ended(note.end);
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Launches of a stream end in their order. The search begins with the oldest launch of the last time, goes on in steps
  * that double, and then halves the rest. `last` + 1 if no launch is in flight. */
 static uint64_t oldest_in_flight(struct queue *queue, uint64_t last)
 {
-	uint64_t first = greater(queue->oldest, atomic_load(&queue->begin) + 1), high = last + 1, step = 0;
+	uint64_t first = max_u64(queue->oldest, atomic_load(&queue->begin) + 1), high = last + 1, step = 0;
 
 	if (last >= LAUNCHES)
-		first = greater(first, last - LAUNCHES + 1);
+		first = max_u64(first, last - LAUNCHES + 1);
 	while (first < high) {
 		uint64_t half = (high - first) / 2, turn = first + (step < half ? step : half);
 
@@ -117,7 +113,7 @@ static bool write_mask(struct waiting *waiting, const struct qmd_mask *disable)
 
 		goes_on = new == word_of(&waiting->words, i) || replace_word(waiting, i, new);
 	}
-	queue->furthest = greater(queue->furthest, waiting->turn);
+	queue->furthest = max_u64(queue->furthest, waiting->turn);
 	queue->changes[waiting->turn % LAUNCHES] = (struct changed){waiting->turn, walks, waiting->words};
 	return goes_on;
 }
@@ -188,7 +184,7 @@ static void walk_queue(struct walk *walk, struct queue *queue)
 	struct waiting waiting = {.queue = queue, .life = atomic_load(&queue->life)};
 	uint64_t last = atomic_load_explicit(&queue->turns, memory_order_acquire);
 	uint64_t oldest = oldest_in_flight(queue, last);
-	uint64_t before = walk->again ? oldest : greater(oldest, atomic_load(&queue->answered));
+	uint64_t before = walk->again ? oldest : max_u64(oldest, atomic_load(&queue->answered));
 	bool goes_on = waiting.life % 2 == 1 && read_note(queue, before, &waiting.note);
 
 	for (uint64_t turn = before + 1; goes_on && turn <= last; turn++) {
