@@ -36,12 +36,9 @@ enum {
 
 typedef void slot_callback(void *user, int domain, int id, const void *parameters);
 typedef CUresult slot_subscribe(uint32_t *handle, slot_callback *function, void *user);
-typedef CUresult slot_subscribe_with_name(uint32_t *handle, slot_callback *function, void *user,
-                                          const char *name);
 typedef CUresult slot_unsubscribe(uint32_t handle);
 typedef CUresult slot_enable(uint32_t on, uint32_t handle, int domain, int id);
 typedef CUresult slot_enable_domain(uint32_t on, uint32_t handle, int domain);
-typedef CUresult slot_enable_all(uint32_t on, uint32_t handle);
 typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature);
 
 /* From here on, a tool can subscribe beside us. `handle` is our subscription; `is_ours` names the events that we need.
