@@ -104,11 +104,6 @@ void queue_forget_context(CUcontext context)
 	forget_all_of(atomic_load(&notes_queues), context);
 }
 
-void queue_forget_all(void)
-{
-	forget_all_of(atomic_load(&notes_queues), NULL);
-}
-
 /* --- beginning and end -------------------------------------------------------------------------------------------- */
 
 static struct queue *make_queues(void)

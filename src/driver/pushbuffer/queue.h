@@ -124,11 +124,10 @@ int queue_walk(bool again, queue_visitor *visit, void *data);
 
 /* --- forgetting ------------------------------------------------------------------------------------------------- */
 
-/* The stream, the context or all memory of the driver is about to go: after the return, no mask there is written. The
+/* The stream, or the context (NULL: every context), is about to go: after the return, no mask there is written. The
  * caller does not wait for threads in queue_walk. A system call. */
 void queue_forget_stream(CUstream stream, CUcontext context);
 void queue_forget_context(CUcontext context);
-void queue_forget_all(void);
 
 /* In the child of a fork. */
 void queue_after_fork(void);

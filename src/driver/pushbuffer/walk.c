@@ -213,6 +213,6 @@ int queue_walk(bool again, queue_visitor *visitor, void *data)
 /* A thread that was changing masks does not exist in the child. */
 void queue_after_fork(void)
 {
-	queue_forget_all();
+	queue_forget_context(NULL);
 	atomic_store(&is_being_changed, false);
 }
