@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "driver/channels/channels.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -139,7 +140,7 @@ static void on_context_created(CUcontext context)
 static void on_context_destroyed(CUcontext context)
 {
 	events_context_destroyed(context);
-	control_context_destroyed();
+	channels_context_going();
 }
 
 static void expect_older(void)

@@ -61,7 +61,7 @@ void control_call_begins(const struct call *call)
 	control_check(segment_revision_number(&segment));
 	if (call->id == CALL_IPC_OPEN_EVENT)
 		streams_note_foreign_event();
-	enum segment_time_state why = memory_use_wants_call(call->id) ? memory_use_of_call(call) : SEGMENT_TIME_NONE;
+	enum segment_time_state why = memory_use_of_call(call);
 
 	if (why != SEGMENT_TIME_NONE)
 		never_again(why);
@@ -82,11 +82,6 @@ void control_context_created(void)
 	channels_context_made();
 	control_check(segment_revision_number(&segment));
 	time_thread_ring();
-}
-
-void control_context_destroyed(void)
-{
-	channels_context_going();
 }
 
 /* --- its life ---------------------------------------------------------------------------------------------------- */

@@ -43,7 +43,6 @@ static inline void control_check(uint64_t number)
 }
 
 void control_context_created(void);
-void control_context_destroyed(void);
 
 /* The calls to listen to. Calls with managed or shared memory end all suspensions, at the begin of the call. While our
  * thread exists, calls that synchronize count too: they tell of a failed context (shim/events.c). But not under MPS,

@@ -109,14 +109,13 @@ static void suspend(uint64_t begin)
 	}
 }
 
-bool suspend_now(void)
+void suspend_now(void)
 {
 	uint64_t now = process_clock_ns();
 	bool may_try = state.tried == 0 || now - state.tried >= SUSPEND_RETRY_NS;
 
 	if (may_try && eligibility_begin_suspension())
 		suspend(now);
-	return state.suspension.is_on;
 }
 
 void suspend_resume(void)

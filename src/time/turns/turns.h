@@ -45,8 +45,8 @@ void suspend_begin(void);
  * the request, and takes the program up again by the end of the call. */
 struct suspension suspend_state(void);
 
-/* Suspends the program, whole or not at all. False if nothing has changed. */
-bool suspend_now(void);
+/* Suspends the program, whole or not at all. */
+void suspend_now(void);
 
 /* The time between attempts of a suspension that is put off or refused. */
 #define SUSPEND_RETRY_NS UINT64_C(10000000)
