@@ -57,6 +57,13 @@ void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer)
 	return new;
 }
 
+void *pointer_map_have(struct pointer_map *map, size_t size, const void *pointer)
+{
+	void *there = pointer_map_find(map, size, pointer);
+
+	return there || !pointer ? there : pointer_map_add(map, size, pointer);
+}
+
 void pointer_map_clear(struct pointer_map *map)
 {
 	free(map->structs);

@@ -21,6 +21,9 @@ void *pointer_map_find(const struct pointer_map *map, size_t size, const void *p
 /* Adds a struct for a new pointer, not NULL: all zero except for the pointer. NULL without memory. */
 void *pointer_map_add(struct pointer_map *map, size_t size, const void *pointer);
 
+/* Finds or adds. NULL for a NULL pointer, or without memory. */
+void *pointer_map_have(struct pointer_map *map, size_t size, const void *pointer);
+
 void pointer_map_clear(struct pointer_map *map);
 
 /* In the child of a fork: an empty map. A thread of the parent may have been in the middle of a change, so nothing is

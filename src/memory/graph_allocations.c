@@ -77,10 +77,9 @@ void graph_allocations_instantiated(const struct call *call)
 	uint64_t bytes = can_ask ? bytes_of_graph(made->graph, DEPTH) : 0;
 
 	pthread_mutex_lock(&lock);
-	struct instance *instance = pointer_map_find(&instances, sizeof *instance, *made->exec);
+	struct instance *instance = bytes > 0 ? pointer_map_have(&instances, sizeof *instance, *made->exec)
+	                                      : pointer_map_find(&instances, sizeof *instance, *made->exec);
 
-	if (!instance && bytes > 0)
-		instance = pointer_map_add(&instances, sizeof *instance, *made->exec);
 	if (instance) {
 		instance->bytes = bytes;
 		instance->was_launched = false;

@@ -14,10 +14,7 @@ void holdings_add(const struct holding *holding)
 	if (holding->is_managed)
 		atomic_store(&some_are_managed, true);
 	pthread_mutex_lock(&lock);
-	struct holding *there = pointer_map_find(&holdings, sizeof *there, holding->key);
-
-	if (!there && holding->key)
-		there = pointer_map_add(&holdings, sizeof *there, holding->key);
+	struct holding *there = pointer_map_have(&holdings, sizeof *there, holding->key);
 	struct holding lost = there ? *there : *holding; /* ended unseen, or is being replaced */
 
 	if (there)

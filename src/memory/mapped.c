@@ -34,14 +34,6 @@ struct mapped_ending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pointer_map handles, mappings;
 
-/* Finds or adds; NULL if there is no memory. */
-static void *entry(struct pointer_map *map, size_t size, const void *key)
-{
-	void *there = pointer_map_find(map, size, key);
-
-	return there || !key ? there : pointer_map_add(map, size, key);
-}
-
 /* The memory ends with the last user. */
 static void leave(struct piece *piece, unsigned int users)
 {
@@ -81,7 +73,7 @@ void mapped_create(const void *handle, struct account *account, uint64_t bytes)
 	struct piece *piece = malloc(sizeof *piece);
 
 	pthread_mutex_lock(&lock);
-	struct named *named = piece ? entry(&handles, sizeof *named, handle) : NULL;
+	struct named *named = piece ? pointer_map_have(&handles, sizeof *named, handle) : NULL;
 
 	if (named) {
 		*piece = (struct piece){.account = account, .bytes = bytes};
@@ -111,7 +103,7 @@ void mapped_retain(const void *handle, const void *address)
 {
 	pthread_mutex_lock(&lock);
 	struct piece *piece = piece_at(address);
-	struct named *named = piece ? entry(&handles, sizeof *named, handle) : NULL;
+	struct named *named = piece ? pointer_map_have(&handles, sizeof *named, handle) : NULL;
 
 	if (named)
 		add_handle(named, piece);
@@ -122,7 +114,8 @@ void mapped_map(const void *handle, const void *address, size_t bytes)
 {
 	pthread_mutex_lock(&lock);
 	struct named *named = pointer_map_find(&handles, sizeof *named, handle);
-	struct mapping *mapping = named && named->piece ? entry(&mappings, sizeof *mapping, address) : NULL;
+	struct mapping *mapping =
+		named && named->piece ? pointer_map_have(&mappings, sizeof *mapping, address) : NULL;
 
 	if (mapping)
 		set_mapping(mapping, bytes, named->piece);
@@ -189,8 +182,8 @@ struct mapped_ending *mapped_unmap(const void *address, size_t bytes)
 
 static void put_back(const struct mapped_ending *ending)
 {
-	struct named *named = ending->bytes > 0 ? NULL : entry(&handles, sizeof *named, ending->key);
-	struct mapping *mapping = ending->bytes > 0 ? entry(&mappings, sizeof *mapping, ending->key) : NULL;
+	struct named *named = ending->bytes > 0 ? NULL : pointer_map_have(&handles, sizeof *named, ending->key);
+	struct mapping *mapping = ending->bytes > 0 ? pointer_map_have(&mappings, sizeof *mapping, ending->key) : NULL;
 
 	if (named)
 		add_handle(named, ending->piece);

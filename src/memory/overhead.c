@@ -177,10 +177,8 @@ void overhead_reservation_begins(struct account *account, bool is_managed)
 void overhead_context_known(CUcontext context, CUdevice device)
 {
 	pthread_mutex_lock(&lock);
-	struct known_context *known = pointer_map_find(&contexts, sizeof *known, context);
+	struct known_context *known = pointer_map_have(&contexts, sizeof *known, context);
 
-	if (!known && context)
-		known = pointer_map_add(&contexts, sizeof *known, context);
 	if (known)
 		known->device = device;
 	some_are_unknown |= !known;
