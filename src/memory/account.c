@@ -68,8 +68,8 @@ static void close_book(void)
 	book.is_apart = false;
 }
 
-/* Takes the file over. False, and nothing is open, if no slot there is free. */
-static bool join(struct ledger *ledger, int file, bool is_apart)
+/* Takes the file over. Nothing is open if no slot there is free. */
+static void join(struct ledger *ledger, int file, bool is_apart)
 {
 	struct stat status = {.st_size = 0};
 
@@ -83,7 +83,6 @@ static bool join(struct ledger *ledger, int file, bool is_apart)
 	limits_number = 0;
 	if (book.slot < 0)
 		close_book();
-	return book.slot >= 0;
 }
 
 /* The group's own, or the ledger of this user's members. */

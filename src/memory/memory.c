@@ -311,14 +311,9 @@ static void mapped_end_begins(const struct call *call)
 	                                      : mapped_unmap(call->arguments[0], (size_t)call->arguments[1]);
 }
 
-static void mapped_end_succeeds(const struct call *call)
+static void mapped_end_ended(const struct call *call)
 {
-	mapped_ended(call->frame->memory.holding, true);
-}
-
-static void mapped_end_fails(const struct call *call)
-{
-	mapped_ended(call->frame->memory.holding, false);
+	mapped_ended(call->frame->memory.holding, *call->result == CUDA_SUCCESS);
 }
 
 /* --- mappings ----------------------------------------------------------------------------------------------------- */
@@ -429,7 +424,7 @@ static const struct way *way_of(int id)
 	                                           pool_allocation_ended};
 	static const struct way node = {nothing, node_made, nothing};
 	static const struct way freeing = {free_begins, give_back, free_fails};
-	static const struct way mapped_end = {mapped_end_begins, mapped_end_succeeds, mapped_end_fails};
+	static const struct way mapped_end = {mapped_end_begins, mapped_end_ended, mapped_end_ended};
 	static const struct way mapping = {nothing, mapped, nothing};
 	static const struct way retaining = {nothing, retained, nothing};
 	static const struct way change_of_pool = {nothing, pool_changed, nothing};
