@@ -186,6 +186,16 @@ bool proc_find(pid_t pid, const char *name, size_t *most, const char *text, char
 	return find_in(proc_open(pid, name, O_RDONLY), most, text, behind, room);
 }
 
+const char *proc_variable(const char *environment, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+	const char *value = NULL;
+
+	for (const char *at = environment; at < environment + length && !value; at += strlen(at) + 1)
+		value = strncmp(at, name, size) == 0 && at[size] == '=' ? at + size + 1 : NULL;
+	return value;
+}
+
 bool proc_owner(pid_t pid, uid_t *owner)
 {
 	char path[32];

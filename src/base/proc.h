@@ -42,6 +42,9 @@ FILE *proc_stream(pid_t pid, const char *name);
  * `room`. False and "" if the text is not found. */
 bool proc_find(pid_t pid, const char *name, size_t *most, const char *text, char *behind, size_t room);
 
+/* The value of a variable in an environment of `length` bytes, with a '\0' behind the last variable. NULL without. */
+const char *proc_variable(const char *environment, size_t length, const char *name);
+
 /* The user of a process; root if only root may inspect the process. False and 0 if the process has ended, or is
  * hidden. */
 bool proc_owner(pid_t pid, uid_t *owner);

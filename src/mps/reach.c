@@ -60,12 +60,7 @@ static const struct environment *environment_of(pid_t pid)
 
 static const char *value_of(const struct environment *environment, const char *name)
 {
-	const char *end = environment->text + (environment->length > 0 ? environment->length : 0), *value = NULL;
-	size_t length = strlen(name);
-
-	for (const char *entry = environment->text; entry < end && !value; entry += strlen(entry) + 1)
-		value = strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
-	return value;
+	return proc_variable(environment->text, environment->length > 0 ? (size_t)environment->length : 0, name);
 }
 
 /* No path below /proc/PID/root is looked up: a container may have mounted a file system that never answers. */

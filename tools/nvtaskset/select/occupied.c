@@ -86,24 +86,13 @@ static enum emptiness why_empty(pid_t pid)
 	               ? why : HAS_NONE;
 }
 
-/* Returns the value of a variable in an environment of `length` bytes, or NULL. */
-static const char *find_variable(const char *environment, size_t length, const char *name)
-{
-	size_t size = strlen(name);
-	const char *value = NULL;
-
-	for (const char *at = environment; at < environment + length && !value; at += strlen(at) + 1)
-		value = strncmp(at, name, size) == 0 && at[size] == '=' ? at + size + 1 : NULL;
-	return value;
-}
-
 /* Whether the environment names a partition. `is_empty`: the environment can be read, and has no variable at all. */
 static bool read_environment(struct claim *claim, struct purse *purse, bool *is_empty)
 {
 	size_t length = 0;
 	char *environment = read_at_once(claim->pid, "environ", purse, &length);
-	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
-	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
+	const char *partition = environment ? proc_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
+	const char *root = environment ? proc_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
 	bool found = partition && revision_parse(&claim->revision, partition, NULL) == 0;
 
 	*is_empty = environment && length == 0;
