@@ -266,7 +266,7 @@ int borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t 
 	return call_at(borrowed, borrowed->memory + MACHINE_CODE_CALLS, number, arguments, result);
 }
 
-int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack, size_t flag, bool *is_back)
+int borrowed_load(struct borrowed_thread *borrowed, size_t stack, size_t flag, bool *is_back)
 {
 	static unsigned char extended[MACHINE_EXTENDED_MAX];
 	const struct range code = {borrowed->memory, borrowed->memory + PAGE};
@@ -275,7 +275,7 @@ int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack
 	int64_t result;
 
 	if (!memory_write(&borrowed->target->memory, borrowed->memory + PAGE, extended, extended_size) ||
-	    machine_set_loading(borrowed->tracee.thread, &borrowed->state, borrowed->memory, borrowed->room + request,
+	    machine_set_loading(borrowed->tracee.thread, &borrowed->state, borrowed->memory, borrowed->room,
 	                        borrowed->room + stack) < 0)
 		return borrowed_lost(borrowed);
 	if (expect_stop(borrowed, tracee_run(&borrowed->tracee, &borrowed->target->memory, borrowed->room + flag)) < 0)

@@ -47,10 +47,10 @@ int borrowed_write(const struct borrowed_thread *borrowed, size_t at, const void
 /* Makes a system call. The result of a failed call is the kernel's negative error number. */
 int borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t arguments[6], int64_t *result);
 
-/* Runs the loading code (machine.h) until the word at `flag` is not 0. `request`, `stack` (its end) and `flag` are
- * offsets in the room. `is_back`: the thread was already on the way back; no more calls are possible, and the thread
- * may have freed the memory. */
-int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack, size_t flag, bool *is_back);
+/* Runs the loading code (machine.h) until the word at `flag` is not 0. `stack` (its end) and `flag` are offsets in the
+ * room, which begins with the request. `is_back`: the thread was already on the way back; no more calls are possible,
+ * and the thread may have freed the memory. */
+int borrowed_load(struct borrowed_thread *borrowed, size_t stack, size_t flag, bool *is_back);
 
 /* Sets the reason "it has ended" for a failed step. Always -1. */
 int borrowed_lost(const struct borrowed_thread *borrowed);

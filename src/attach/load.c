@@ -193,7 +193,7 @@ int attach_load_library(const struct library *library, struct borrowed_thread *b
 	    borrowed_write(borrowed, STRINGS_AT, &strings, sizeof strings) < 0 ||
 	    borrowed_write(borrowed, REST_AT, library->content, library->size) < 0 ||
 	    borrowed_write(borrowed, argument_at(library), library->argument, strlen(library->argument) + 1) < 0 ||
-	    borrowed_load(borrowed, 0, argument_at(library), offsetof(struct machine_request, finished), &is_back) < 0)
+	    borrowed_load(borrowed, argument_at(library), offsetof(struct machine_request, finished), &is_back) < 0)
 		return -1;
 	return read_refusal(borrowed, is_back);
 }

@@ -36,8 +36,8 @@ int machine_restore_extended(pid_t thread, const struct machine_state *state);
 /* The system call interrupted by our stop, to be continued or made again; -1: no call. */
 long machine_interrupted_call(const struct machine_state *state);
 
-/* An argument of the interrupted call, counted from 0. */
-uint64_t machine_argument(const struct machine_state *state, unsigned int number);
+/* Of the interrupted call. */
+uint64_t machine_first_argument(const struct machine_state *state);
 
 /* If our stop made the call fail with EINTR (as epoll_wait), has the kernel start the call again. Only for calls where
  * a second start does no harm. False if no call failed. */

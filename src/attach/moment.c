@@ -117,7 +117,7 @@ static bool is_called_by_library(const struct target *target, uint64_t stack)
 
 static bool waits_for_library_lock(const struct target *target, const struct machine_state *state)
 {
-	return is_library_lock(target, machine_argument(state, 0)) ||
+	return is_library_lock(target, machine_first_argument(state)) ||
 	       is_called_by_library(target, machine_stack(state));
 }
 

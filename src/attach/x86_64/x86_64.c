@@ -99,13 +99,9 @@ long machine_interrupted_call(const struct machine_state *state)
 	return will_restart(registers) || was_broken_off(registers) ? (long)registers->orig_rax : -1;
 }
 
-uint64_t machine_argument(const struct machine_state *state, unsigned int number)
+uint64_t machine_first_argument(const struct machine_state *state)
 {
-	const struct user_regs_struct *registers = &state->registers;
-	const uint64_t arguments[] = {registers->rdi, registers->rsi, registers->rdx,
-	                              registers->r10, registers->r8,  registers->r9};
-
-	return arguments[number];
+	return state->registers.rdi;
 }
 
 /* The kernel then decides as for any other call: EINTR if a signal is handled, otherwise the call is made again. */
@@ -179,9 +175,8 @@ static const unsigned char return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
 
 #define CHUNK 65536
 
-/* The address of the bytes in the mapping; 0: not found. */
-static uint64_t find_in_mapping(const struct memory *memory, const struct mapping *mapping, const unsigned char *bytes,
-                                size_t length)
+/* The address in the mapping; 0: not found. */
+static uint64_t find_return(const struct memory *memory, const struct mapping *mapping)
 {
 	static unsigned char chunk[CHUNK + 16];
 	uint64_t found = 0;
@@ -191,7 +186,7 @@ static uint64_t find_in_mapping(const struct memory *memory, const struct mappin
 		const unsigned char *place = NULL;
 
 		if (memory_read(memory, at, chunk, size))
-			place = memmem(chunk, size, bytes, length);
+			place = memmem(chunk, size, return_from_signal, sizeof return_from_signal);
 		found = place ? at + (uint64_t)(place - chunk) : 0;
 	}
 	return found;
@@ -205,7 +200,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 		const struct mapping *mapping = &memory->mappings[i];
 
 		if (mapping->protection & PROT_EXEC && range_has(&libc->range, mapping->start))
-			found = find_in_mapping(memory, mapping, return_from_signal, sizeof return_from_signal);
+			found = find_return(memory, mapping);
 	}
 	return found;
 }
