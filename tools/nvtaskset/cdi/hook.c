@@ -116,7 +116,7 @@ static void note(struct container *container, const char *group, const char *tro
 	take_text(container->device, name + 1);
 	snprintf(container->trouble, sizeof container->trouble, "%s", trouble);
 	if (directory >= 0) {
-		container_write(directory, container, NULL);
+		container_write(directory, container);
 		close(directory);
 	}
 }

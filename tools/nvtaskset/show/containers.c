@@ -34,12 +34,12 @@ static uint64_t own_proc(void)
 /* --- one note ------------------------------------------------------------------------------------------------ */
 
 /* First under a name with a dot in front, which is not a note: readers see no half notes. */
-int container_write(int directory, const struct container *container, struct error *error)
+void container_write(int directory, const struct container *container)
 {
 	char temporary[CONTAINER_TEXT + 1], clean[TEXT_ROOM(ERROR_MAX)];
 	json_t *note = json_pack("{s:I, s:I, s:I}", "pid", (json_int_t)container->pid,
 	                         "started", (json_int_t)container->started, "proc", (json_int_t)own_proc());
-	int file = -1, result = -1;
+	int file;
 
 	/* JSON takes UTF-8 alone. An image's path has any bytes. */
 #define MEMBER_WRITE(member) \
@@ -51,13 +51,10 @@ int container_write(int directory, const struct container *container, struct err
 	unlinkat(directory, temporary, 0);
 	file = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (file >= 0 && json_dumpfd(note, file, JSON_COMPACT) == 0)
-		result = renameat(directory, temporary, directory, container->id);
-	if (result < 0)
-		error_set_errno(error, "the container %.64s cannot be noted", container->id);
+		renameat(directory, temporary, directory, container->id);
 	if (file >= 0)
 		close(file);
 	json_decref(note);
-	return result;
 }
 
 static void take_text(char *to, size_t room, const json_t *note, const char *member)

@@ -30,8 +30,8 @@ struct container {
 /* Whether an id can be a file's name: letters, digits and _.-, and no dot in front. */
 bool container_id_is_valid(const char *id);
 
-/* Writes a note into an open directory. -1 with the reason. */
-int container_write(int directory, const struct container *container, struct error *error);
+/* Writes a note into an open directory. */
+void container_write(int directory, const struct container *container);
 
 /* Reads the note of the container with this id. False if there is none. */
 bool container_read(struct container *container, const char *directory, const char *id);
