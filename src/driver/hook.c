@@ -99,14 +99,6 @@ bool hook_is_in_other(void)
 	return in_others > 0;
 }
 
-static bool has_word(const void *parameters, unsigned int word)
-{
-	uint32_t size;
-
-	memcpy(&size, parameters, sizeof size);
-	return size >= (word + 1) * sizeof(uint64_t);
-}
-
 static void *word_of(const void *parameters, unsigned int word)
 {
 	return ((void *const *)parameters)[word];
@@ -163,6 +155,8 @@ static void on_resource(int id, const void *parameters)
 	uint32_t size;
 
 	memcpy(&size, parameters, sizeof size);
+	if (size < (RESOURCE_CONTEXT + 1) * sizeof(uint64_t))
+		return;
 	if (id == RESOURCE_CONTEXT_CREATED)
 		events.context_created(word_of(parameters, RESOURCE_CONTEXT));
 	else if (id == RESOURCE_CONTEXT_DESTROYED)
@@ -210,7 +204,7 @@ static __attribute__((hot)) void on_submission(int id, const void *parameters)
 static __attribute__((noinline)) void on_other(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
-	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
+	if (domain == DOMAIN_RESOURCE)
 		on_resource(id, parameters);
 }
 
