@@ -26,7 +26,8 @@ static bool has_header(int file)
 	       header[1] == BOARD_VERSION && header[2] == sizeof(struct board_memory);
 }
 
-ino_t board_file_check(int file)
+/* The inode number of a board that this process may use and no process can make smaller; 0 for any other memfd. */
+static ino_t check(int file)
 {
 	struct stat status;
 	int seals = fcntl(file, F_GET_SEALS);
@@ -44,7 +45,7 @@ ino_t board_file_check(int file)
 
 bool board_file_open(struct board_file *opened, int file)
 {
-	ino_t inode = board_file_check(file);
+	ino_t inode = check(file);
 	struct board_memory *memory = inode != 0 ? shared_file_map(file, 0, sizeof *memory, true) : NULL;
 
 	if (memory)
@@ -92,7 +93,7 @@ static bool has_descriptor(const struct board_file *board)
 
 bool board_file_is_kept(const struct board_file *board)
 {
-	return has_descriptor(board) && board_file_check(board->number) != 0;
+	return has_descriptor(board) && check(board->number) != 0;
 }
 
 /* Forgets the board first: a fork in the middle must not leave the child a pointer to unmapped memory. */
@@ -123,7 +124,7 @@ void board_file_close(struct board_file *board)
 /* Whether the file is a board with an inode number lower than `before`; 0: any board. */
 static bool is_sought(int file, int number, void *before)
 {
-	ino_t found = board_file_check(file), limit = *(const ino_t *)before;
+	ino_t found = check(file), limit = *(const ino_t *)before;
 
 	(void)number;
 	return found != 0 && (limit == 0 || found < limit);

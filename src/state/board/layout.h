@@ -83,9 +83,6 @@ struct board_file {
 /* Makes a board that other processes can find. -1 with the reason. */
 int board_file_make(struct board_file *made, struct error *error);
 
-/* The inode number of a board that this process may use and no process can make smaller; 0 for any other memfd. */
-ino_t board_file_check(int file);
-
 /* Maps the board, and takes the descriptor over in any case. */
 bool board_file_open(struct board_file *opened, int file);
 
