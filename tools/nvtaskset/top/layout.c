@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include "base/extremes.h"
 #include "terminal/text.h"
 
 #include <stdlib.h>
@@ -293,52 +294,32 @@ static void draw_title(struct sheet *sheet, const struct model *model, const str
 	end_line(sheet);
 }
 
-/* For a single program, the line in place of its kernels says why. */
-static bool tells_why(const struct model *model)
+/* Without a sheet, a note is only counted. */
+static size_t draw_note(struct sheet *sheet, bool is_told, const char *text, const char *end)
 {
-	return model->why_no_times && !(model->pid != 0 && model->why_no_kernels);
+	if (sheet && is_told) {
+		fprintf(sheet->line, "%s%s.", text, end);
+		end_line(sheet);
+	}
+	return is_told;
 }
 
-static bool is_empty(const struct model *model)
+/* For a single program, the line in place of its kernels says why. Every machine has hidden programs: the user misses a
+ * program only if the list is empty. */
+static size_t draw_notes(struct sheet *sheet, const struct model *model)
 {
-	return model->pid == 0 && model->all_count == 0;
-}
+	bool tells_why = model->why_no_times && !(model->pid != 0 && model->why_no_kernels);
+	bool is_empty = model->pid == 0 && model->all_count == 0;
+	size_t count = draw_note(sheet, tells_why, "Times that are not known: ", model->why_no_times);
 
-/* Every machine has hidden programs. The user misses a program only if the list is empty. */
-static bool hides_all(const struct model *model)
-{
-	return model->some_are_hidden && is_empty(model);
-}
-
-static size_t count_notes(const struct model *model)
-{
-	return (size_t)tells_why(model) + model->some_are_present + model->some_share +
-	       hides_all(model) + is_empty(model);
-}
-
-static void draw_notes(struct sheet *sheet, const struct model *model)
-{
-	if (tells_why(model)) {
-		fprintf(sheet->line, "Times that are not known: %s.", model->why_no_times);
-		end_line(sheet);
-	}
-	if (model->some_are_present) {
-		fputs("p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.", sheet->line);
-		end_line(sheet);
-	}
-	if (model->some_share) {
-		fputs("*: shares TPCs, and is busy, too, while it waits there for a neighbour.", sheet->line);
-		end_line(sheet);
-	}
-	if (is_empty(model)) {
-		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.",
-		      sheet->line);
-		end_line(sheet);
-	}
-	if (hides_all(model)) {
-		fputs("Programs that you may not look at, those of other users, are not shown.", sheet->line);
-		end_line(sheet);
-	}
+	count += draw_note(sheet, model->some_are_present, "p: present, not busy: without MPS, others' turns are in "
+	                                                   "BUSY%, TPC% and TIME", "");
+	count += draw_note(sheet, model->some_share, "*: shares TPCs, and is busy, too, while it waits there for a "
+	                                             "neighbour", "");
+	count += draw_note(sheet, is_empty, "Programs are shown here that were started with nvtaskset, or that it was "
+	                                    "attached to", "");
+	return count + draw_note(sheet, is_empty && model->some_are_hidden,
+	                         "Programs that you may not look at, those of other users, are not shown", "");
 }
 
 /* Typed text is not clean yet. */
@@ -400,11 +381,6 @@ struct plan {
 	size_t title, gpus, notes, rows, kernels, footer;
 };
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The table gets at least half of the remaining lines. */
 static struct plan make_plan(const struct model *model, const struct view *view, const struct terminal *terminal)
 {
@@ -413,12 +389,12 @@ static struct plan make_plan(const struct model *model, const struct view *view,
 	struct plan plan = {.footer = !is_endless && left > 0 && (is_typing || height >= 6), .title = height >= 5};
 
 	left -= plan.footer + plan.title;
-	plan.gpus = height >= 7 ? least(model->gpu_count, left / 3) : 0;
+	plan.gpus = height >= 7 ? min_u64(model->gpu_count, left / 3) : 0;
 	left -= plan.gpus;
-	plan.notes = height >= 12 ? count_notes(model) : 0;
+	plan.notes = height >= 12 ? draw_notes(NULL, model) : 0;
 	left -= plan.notes;
 	if (model->pid != 0 && height >= 8)
-		plan.kernels = least(left - least(left / 2, model->row_count), model->kernel_count + 1);
+		plan.kernels = min_u64(left - min_u64(left / 2, model->row_count), model->kernel_count + 1);
 	plan.rows = left - plan.kernels;
 	return plan;
 }
@@ -428,7 +404,7 @@ static size_t first_of(size_t count, const struct view *view, size_t lines)
 {
 	size_t most = count > lines ? count - lines : 0;
 
-	return lines == 0 ? 0 : least(view->first, most);
+	return lines == 0 ? 0 : min_u64(view->first, most);
 }
 
 static void draw_page(struct sheet *sheet, const struct model *model, const struct view *view)
