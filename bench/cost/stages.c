@@ -101,8 +101,7 @@ static int measure(char **command)
 		print(stage, before, now);
 		before = now;
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
+	(void)TEMP_FAILURE_RETRY(waitpid(child, &status, 0));
 	now = bench_now();
 	if (before != began)
 		print("exit", before, now);

@@ -86,11 +86,8 @@ static int end_with(pid_t parent)
 static bool has_done_it(pid_t child, int channel, struct error *said)
 {
 	struct pollfd readable = {.fd = channel, .events = POLLIN};
-	int ready;
+	long ready = TEMP_FAILURE_RETRY(poll(&readable, 1, PATIENCE_MS));
 
-	do
-		ready = poll(&readable, 1, PATIENCE_MS);
-	while (ready < 0 && errno == EINTR);
 	if (ready == 0)
 		error_set(said, "MPS: not done after %d s", PATIENCE_MS / 1000);
 	bool is_silent = ready > 0 && read(channel, said, sizeof *said) == 0;
@@ -126,8 +123,7 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 		close(channel[1]);
 		is_silent = has_done_it(child, channel[0], &said);
 		close(channel[0]);
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
+		(void)TEMP_FAILURE_RETRY(waitpid(child, &status, 0));
 	}
 	return is_silent && WIFEXITED(status) && WEXITSTATUS(status) == 0
 	               ? 0

@@ -120,8 +120,7 @@ static int finish(pid_t pid, bool in_time, const char *text, struct error *error
 
 	if (!in_time)
 		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	(void)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
 	if (!in_time)
 		return error_set(error, "our library was tested, and the driver did not load within %d seconds",
 		                 LIMIT_SECONDS);

@@ -255,8 +255,7 @@ static int make_cache(const char *cache, int held, struct error *error)
 		errno = failed;
 		return error_set_errno(error, PROGRAM ", which makes the dynamic linker's cache");
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	(void)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
 	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to "
 	                                                  "see why");
 }

@@ -95,14 +95,10 @@ static bool pause_until(const struct trace *trace, double due_ms)
 {
 	double left = due_ms - clock_ms();
 	struct timespec time = {0};
-	int number;
 
 	if (left > 0)
 		time = (struct timespec){.tv_sec = (time_t)(left / 1000), .tv_nsec = (long)(left * 1e6) % 1000000000};
-	do
-		number = sigtimedwait(&trace->ending, NULL, &time);
-	while (number < 0 && errno == EINTR);
-	return number < 0;
+	return TEMP_FAILURE_RETRY(sigtimedwait(&trace->ending, NULL, &time)) < 0;
 }
 
 static bool is_there(const struct trace *trace)
