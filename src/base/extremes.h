@@ -1,4 +1,4 @@
-/* The lesser and the greater of two numbers; a sum and a rest without wrapping around. */
+/* The lesser and the greater of two numbers, and their order; a sum and a rest without wrapping around. */
 #pragma once
 
 #include <stdint.h>
@@ -11,6 +11,14 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* For qsort. The numbers may each be the first member of a struct. */
+static inline int compare_u64(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
 }
 
 static inline uint64_t sum_u64(uint64_t a, uint64_t b)

@@ -285,13 +285,6 @@ struct edge {
 	int by; /* 1 or -1 */
 };
 
-static int compare_edges(const void *a, const void *b)
-{
-	const struct edge *one = a, *other = b;
-
-	return (one->time > other->time) - (one->time < other->time);
-}
-
 /* The most TPCs of a running kernel. */
 static unsigned int most_of(const unsigned int *running)
 {
@@ -330,7 +323,7 @@ bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t 
 		}
 	}
 	if (edges) {
-		qsort(edges, found, sizeof *edges, compare_edges);
+		qsort(edges, found, sizeof *edges, compare_u64);
 		sweep(edges, found, visit, data);
 	}
 	free(edges);

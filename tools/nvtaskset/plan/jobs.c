@@ -6,13 +6,6 @@
 
 #define SHORT_NS 1000 /* shorter idle times count as this time */
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-
-	return (first > second) - (first < second);
-}
-
 static uint64_t idle_before(const struct burst *burst)
 {
 	return burst->begin_ns - burst[-1].end_ns;
@@ -43,7 +36,7 @@ static void count_kernels(struct jobs_rule *rule, const struct burst *bursts, si
 {
 	size_t jobs = find_jobs(bursts, count, rule->idle_ns, room, room + count), most = 0;
 
-	qsort(room, jobs, sizeof *room, compare);
+	qsort(room, jobs, sizeof *room, compare_u64);
 	for (size_t i = 0, run = 0; i < jobs; i++) {
 		run = i > 0 && room[i] == room[i - 1] ? run + 1 : 1;
 		if (run > most) {
@@ -64,7 +57,7 @@ struct jobs_rule jobs_rule(const struct burst *bursts, size_t count, uint64_t ke
 		count_kernels(&rule, bursts, count, idle + count);
 		for (size_t i = 1; i < count; i++)
 			idle[i - 1] = idle_before(&bursts[i]);
-		qsort(idle, count - 1, sizeof *idle, compare);
+		qsort(idle, count - 1, sizeof *idle, compare_u64);
 	}
 	for (size_t i = 1; idle && i + 1 < count; i++) {
 		struct jobs_rule tried = {.idle_ns = idle[i], .within_ns = idle[i - 1]};
@@ -99,7 +92,7 @@ struct jobs_times jobs_times(const struct burst *bursts, size_t count, const str
 	if (times.count > 0) {
 		size_t middle = times.count / 2;
 
-		qsort(lengths, times.count, sizeof *lengths, compare);
+		qsort(lengths, times.count, sizeof *lengths, compare_u64);
 		times.median_ns = (double)lengths[middle];
 		times.longest_ns = (double)lengths[times.count - 1];
 	}

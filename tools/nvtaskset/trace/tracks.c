@@ -193,20 +193,13 @@ static void add_stretch(void *data, uint64_t begin, uint64_t end, unsigned int t
 	}
 }
 
-static int compare_edges(const void *a, const void *b)
-{
-	const struct edge *one = a, *other = b;
-
-	return (one->time > other->time) - (one->time < other->time);
-}
-
 static void write_load(struct tracks *tracks, struct gpu_track *gpu, uint64_t until)
 {
 	int64_t most = gpu->topology ? gpu->topology->tpc_count : INT64_MAX;
 	size_t done = 0;
 
 	if (gpu->count > 0)
-		qsort(gpu->edges, gpu->count, sizeof *gpu->edges, compare_edges);
+		qsort(gpu->edges, gpu->count, sizeof *gpu->edges, compare_u64);
 	while (done < gpu->count && gpu->edges[done].time <= until) {
 		uint64_t time = gpu->edges[done].time;
 
