@@ -307,7 +307,7 @@ static void sweep(const struct edge *edges, size_t count, times_visitor *visit, 
 	}
 }
 
-bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
+void times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
                  times_visitor *visit, void *data)
 {
 	struct edge *edges = malloc((2 * count + 1) * sizeof *edges);
@@ -327,7 +327,6 @@ bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t 
 		sweep(edges, found, visit, data);
 	}
 	free(edges);
-	return edges != NULL;
 }
 
 struct sums {

@@ -127,9 +127,9 @@ bool times_convert(struct times *times, uint64_t timestamp, uint64_t near, uint6
 void times_lose(struct times *times, uint64_t until);
 
 /* Visits each stretch between `from` and `until` with something busy: in the order of time, with the most TPCs of
- * overlapping intervals. False without memory. */
+ * overlapping intervals. None without memory. */
 typedef void times_visitor(void *data, uint64_t begin, uint64_t end, unsigned int tpcs);
-bool times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
+void times_sweep(const struct times_interval *intervals, size_t count, uint64_t from, uint64_t until,
                  times_visitor *visit, void *data);
 
 /* From the last call, or times_open, to `now`. */
