@@ -389,10 +389,9 @@ int editor_change_one(struct editor *editor, const struct segment_revision *want
 	return edit_wherever(editor, segment_change, wanted, before, error);
 }
 
-int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before,
-                     struct error *error)
+int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before)
 {
-	return edit_wherever(editor, segment_take_back, given, before, error);
+	return edit_wherever(editor, segment_take_back, given, before, NULL);
 }
 
 static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
@@ -420,7 +419,7 @@ static size_t take_back(struct editor *editors, size_t count, const struct segme
 
 	for (size_t i = 0; i < count; i++) {
 		editors[i].segment.purse = purse_begin(&purse, editors[i].pid) ? &purse : NULL;
-		failed += editor_take_back(&editors[i], given, &before[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+		failed += editor_take_back(&editors[i], given, &before[i]) < 0 && !editor_has_ended(&editors[i]);
 		editors[i].segment.purse = NULL;
 	}
 	return failed;

@@ -60,8 +60,7 @@ int segment_take_back(struct segment *segment, const struct segment_revision *gi
 /* The same as both, also after the segment has moved. */
 int editor_change_one(struct editor *editor, const struct segment_revision *wanted, struct segment_revision *before,
                       struct error *error);
-int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before,
-                     struct error *error);
+int editor_take_back(struct editor *editor, const struct segment_revision *given, struct segment_revision *before);
 
 /* Raises the number without a change: each thread and each graph decides anew at the next launch. -1 as for
  * segment_change. */

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* The number in decimal digits; -1 for any other text. For a number above `limit`, some number above `limit`. */
-static int parse_number(const char *text, size_t length, int limit)
+/* The number in decimal digits; -1 for any other text. For a number above TOPOLOGY_GPUS_MAX, some number above it. */
+static int parse_number(const char *text, size_t length)
 {
 	int number = length > 0 ? 0 : -1;
 
 	for (size_t i = 0; i < length && number >= 0; i++) {
 		if (!isdigit((unsigned char)text[i]))
 			number = -1;
-		else if (number <= limit)
+		else if (number <= TOPOLOGY_GPUS_MAX)
 			number = number * 10 + (text[i] - '0');
 	}
 	return number;
@@ -53,7 +53,7 @@ static void read_visible(struct gpu_choices *visible, const struct topology_list
 
 	do {
 		size_t length = strcspn(text, ",");
-		int number = parse_number(text, length, TOPOLOGY_GPUS_MAX);
+		int number = parse_number(text, length);
 
 		gpu = number >= 0 && number < (int)list->count ? &list->gpus[number]
 		                                               : find_uuid(list, text, length);
@@ -126,7 +126,7 @@ static const struct topology *find_named(const struct topology_list *list, const
 	const struct topology *found = NULL;
 	struct gpu_choices visible;
 	struct pci_address pci;
-	int number = parse_number(name, strlen(name), TOPOLOGY_GPUS_MAX);
+	int number = parse_number(name, strlen(name));
 
 	if (number >= 0) {
 		if (gpus_visible(&visible, list, error) < 0)

@@ -46,13 +46,13 @@ static int take_word(const struct taking *it)
 	return 0;
 }
 
-static int parse_number(unsigned int *number, const struct taking *it, unsigned int min, unsigned int max)
+static int parse_number(unsigned int *number, const struct taking *it, unsigned int max)
 {
 	char *end;
 	unsigned long parsed = strtoul(it->value, &end, 10);
 
-	if (it->value[0] < '0' || it->value[0] > '9' || *end != '\0' || parsed < min || parsed > max)
-		return error_set(it->error, "--%s %.40s: must be %u-%u", it->row->name, it->value, min, max);
+	if (it->value[0] < '0' || it->value[0] > '9' || *end != '\0' || parsed < 1 || parsed > max)
+		return error_set(it->error, "--%s %.40s: must be 1-%u", it->row->name, it->value, max);
 	*number = (unsigned int)parsed;
 	return 0;
 }
@@ -119,12 +119,12 @@ static int take_mps(const struct taking *it)
 
 static int take_connections(const struct taking *it)
 {
-	return parse_number(&it->options->mps.connections, it, 1, MPS_CONNECTIONS_MAX);
+	return parse_number(&it->options->mps.connections, it, MPS_CONNECTIONS_MAX);
 }
 
 static int take_kernels(const struct taking *it)
 {
-	return parse_number(&it->options->kernels, it, 1, 1000000);
+	return parse_number(&it->options->kernels, it, 1000000);
 }
 
 static int take_beside(const struct taking *it)

@@ -112,10 +112,10 @@ void workload_find_names(struct workload *workload, const char *container, const
 }
 
 /* A note of our hook comes first, if the container has a device of ours. */
-static bool find_note(struct workload *workload, const char *id, const char *directory)
+static bool find_note(struct workload *workload, const char *id)
 {
 	struct container noted;
-	bool found = container_read(&noted, directory, id) && noted.name[0] != '\0';
+	bool found = container_read(&noted, CONTAINERS_DIRECTORY, id) && noted.name[0] != '\0';
 
 	if (found) {
 		copy(workload->pod, noted.pod, WORKLOAD_NAME);
@@ -132,7 +132,7 @@ void workload_of(struct workload *workload, pid_t pid)
 
 	proc_read_text(cgroup, sizeof cgroup, "/proc/%d/cgroup", (int)pid);
 	workload_read(workload, cgroup, container);
-	if (!find_note(workload, container, CONTAINERS_DIRECTORY))
+	if (!find_note(workload, container))
 		workload_find_names(workload, container, LOGS);
 }
 

@@ -72,8 +72,8 @@ static bool give_back(struct kept *kept)
 
 	if (state != SEGMENT_FOUND)
 		return state == SEGMENT_NO_PROCESS;
-	bool is_back = (editor_take_back(&editor, &kept->next, &kept->before, NULL) == 0 &&
-	                editor_take_back(&editor, &kept->given, &kept->before, NULL) == 0) || editor_has_ended(&editor);
+	bool is_back = (editor_take_back(&editor, &kept->next, &kept->before) == 0 &&
+	                editor_take_back(&editor, &kept->given, &kept->before) == 0) || editor_has_ended(&editor);
 
 	editor_close(&editor);
 	return is_back;
@@ -207,7 +207,7 @@ int programs_restorer_change(struct editor *editor, const struct segment_revisio
 	if (editor_change_one(editor, wanted, &seen, error) < 0)
 		return -1;
 	if (!have_same(&seen, kept == end ? &kept->before : &kept->given, wanted)) {
-		editor_take_back(editor, wanted, &seen, NULL);
+		editor_take_back(editor, wanted, &seen);
 		return error_set(error, "pid %d: somebody else has changed its partition meanwhile", (int)editor->pid);
 	}
 	kept->given = *wanted;
