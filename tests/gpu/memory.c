@@ -64,30 +64,19 @@ typedef CUresult ender(uint64_t made);
 
 static CUresult make_plain(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAlloc_v2(&address, CHUNK);
-
-	*made = address;
-	return result;
+	return cuMemAlloc_v2((CUdeviceptr *)made, CHUNK);
 }
 
 static CUresult make_managed(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAllocManaged(&address, CHUNK, 1);
-
-	*made = address;
-	return result;
+	return cuMemAllocManaged((CUdeviceptr *)made, CHUNK, 1);
 }
 
 static CUresult make_pitched(uint64_t *made)
 {
-	CUdeviceptr address = 0;
 	size_t pitch;
-	CUresult result = cuMemAllocPitch_v2(&address, &pitch, 2048, CHUNK / 2048, 4);
 
-	*made = address;
-	return result;
+	return cuMemAllocPitch_v2((CUdeviceptr *)made, &pitch, 2048, CHUNK / 2048, 4);
 }
 
 static CUresult end_address(uint64_t made)
@@ -148,38 +137,22 @@ static void *pool;
 
 static CUresult make_from_pool(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAllocFromPoolAsync(&address, CHUNK, pool, NULL);
-
-	*made = address;
-	return result;
+	return cuMemAllocFromPoolAsync((CUdeviceptr *)made, CHUNK, pool, NULL);
 }
 
 static CUresult make_async(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAllocAsync(&address, CHUNK, NULL);
-
-	*made = address;
-	return result;
+	return cuMemAllocAsync((CUdeviceptr *)made, CHUNK, NULL);
 }
 
 static CUresult make_from_pool_per_thread(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAllocFromPoolAsync_ptsz(&address, CHUNK, pool, NULL);
-
-	*made = address;
-	return result;
+	return cuMemAllocFromPoolAsync_ptsz((CUdeviceptr *)made, CHUNK, pool, NULL);
 }
 
 static CUresult make_async_per_thread(uint64_t *made)
 {
-	CUdeviceptr address = 0;
-	CUresult result = cuMemAllocAsync_ptsz(&address, CHUNK, NULL);
-
-	*made = address;
-	return result;
+	return cuMemAllocAsync_ptsz((CUdeviceptr *)made, CHUNK, NULL);
 }
 
 static CUresult end_async_per_thread(uint64_t made)
