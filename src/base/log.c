@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,6 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define MESSAGE_MAX 512 /* bytes */
+
+/* A pipe has room, as poll says, if PIPE_BUF bytes fit. */
+_Static_assert(MESSAGE_MAX <= PIPE_BUF, "a pipe that has room takes a whole line");
 
 static bool silent;
 static bool asked_for;
@@ -54,10 +62,35 @@ static bool is_standard_error(void)
 	       now.st_ino == standard_error.st_ino && !may_be_data(&now);
 }
 
+/* Whether a line fits into standard error. A write to a full pipe, socket or terminal waits for a reader. */
+static bool has_room(void)
+{
+	struct pollfd file = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&file, 1, 0) == 1 && (file.revents & POLLOUT);
+}
+
+/* Writes to a pipe or socket that may have no reader. The kernel then raises SIGPIPE in the writing thread, and SIGPIPE
+ * would end the program: the signal is blocked and taken away, unless a signal of the program's own is pending. */
+static void write_without_signal(const char *line, size_t length)
+{
+	const struct timespec now = {.tv_sec = 0};
+	sigset_t broken_pipe, before, pending;
+
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+	sigpending(&pending);
+	/* A failed write cannot be reported. */
+	if (write(STDERR_FILENO, line, length) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&broken_pipe, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void say(const char *format, va_list arguments)
 {
 	static const char prefix[] = "nvtaskset: ";
-	char line[512];
+	char line[MESSAGE_MAX];
 	int saved = errno;
 
 	memcpy(line, prefix, sizeof prefix);
@@ -65,9 +98,8 @@ static void say(const char *format, va_list arguments)
 	size_t length = strlen(line);
 
 	line[length] = '\n';
-	/* A failed write cannot be reported. */
-	if (is_standard_error() && write(STDERR_FILENO, line, length + 1) < 0)
-		errno = saved;
+	if (is_standard_error() && has_room())
+		write_without_signal(line, length + 1);
 	errno = saved;
 }
 

@@ -88,6 +88,36 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	[ "$(nv -t 0-3 env SIM_FAULTS=bad-qmd "$BUILD/tests/programs/play-needed" errno where 2>/dev/full)" = 0-65 ]
 }
 
+# Runs a program that gets a warning. Descriptor 9 is a pipe, and becomes standard error.
+warns_into_pipe() { # options of nvtaskset, and steps
+	env --default-signal=PIPE SIM_FAULTS=bad-qmd timeout 60 nvtaskset --mps off -t 0-3 "$@" 2>&9
+}
+
+@test "standard error may be a pipe without a reader: a warning ends no program, and takes no signal of the program's" {
+	local play=$BUILD/tests/programs/play
+	mkfifo "$WORK/pipe"
+	exec 8<>"$WORK/pipe" 9>"$WORK/pipe" 8<&-
+	run -0 warns_into_pipe "$play" errno where
+	[ "$output" = 0-65 ]
+	run -0 warns_into_pipe "$play" signal
+	run -1 warns_into_pipe --strict "$play" where
+	# The program's own line ends the program as before.
+	run -141 warns_into_pipe sh -c '"$@" >&2' sh "$play" where
+}
+
+@test "standard error may be a full pipe: a warning does not wait for a reader" {
+	mkfifo "$WORK/pipe"
+	exec 8<>"$WORK/pipe" 9>"$WORK/pipe"
+	not dd if=/dev/zero of="$WORK/pipe" bs=4096 oflag=nonblock
+	run -0 warns_into_pipe "$BUILD/tests/programs/play" errno where
+	[ "$output" = 0-65 ]
+	# After a reader has made room, the next warning is written.
+	dd if="$WORK/pipe" of="$WORK/read" bs=4096 count=1
+	run -0 warns_into_pipe "$BUILD/tests/programs/play" where
+	exec 9>&-
+	dd if="$WORK/pipe" iflag=nonblock bs=4096 2>"$WORK/errors" | grep -qa "nvtaskset: .*unknown version"
+}
+
 @test "standard error may be a file: warnings go there as long as it is standard error" {
 	local log=$WORK/log
 	for redirect in '2>"$0"' '2>>"$0"' '2>"$0" 1>&2'; do

@@ -10,6 +10,7 @@
  *   where           opens the driver by name, and prints on which TPCs a kernel ran; in the same context every time
  *   context         makes the context, and nothing else
  *   errno           fails if a launch changes it
+ *   signal          has SIGPIPE blocked and pending, and fails if a launch takes SIGPIPE away
  *   closefrom N     closes all descriptors from N on
  *   exec            executes itself again, for the following steps
  *   again FILE      executes itself again, for all its steps, if it can remove the file
@@ -135,6 +136,21 @@ static void look_at_errno(STEP)
 	gpu_launch_empty(&gpu);
 	if (errno != EDOM)
 		stop("errno", "it has changed");
+}
+
+static void look_at_signal(STEP)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGPIPE);
+	be_in_context(NULL, NULL);
+	gpu_launch_empty(&gpu);
+	sigpending(&set);
+	if (!sigismember(&set, SIGPIPE))
+		stop("signal", "it has been taken away");
 }
 
 static void wait_for(pid_t child)
@@ -372,7 +388,8 @@ static const struct {
 } steps[] = {
 	{"open", open_library, 2}, {"global", open_library, 2}, {"namespace", open_library, 2}, {"close", close_library, 1},
 	{"launcher", launch_through, 2},
-	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"closefrom", close_descriptors, 2},
+	{"where", say_where, 1}, {"context", be_in_context, 1}, {"errno", look_at_errno, 1}, {"signal", look_at_signal, 1},
+	{"closefrom", close_descriptors, 2},
 	{"again", start_again, 2}, {"data", open_as_descriptor_2, 2}, {"output", open_as_descriptor_2, 2}, {"fork", go_on_in_child, 1},
 	{"vfork", run_by_vfork, 2}, {"spawn", run_by_spawn, 2}, {"allocate", allocate, 2},
 	{"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
