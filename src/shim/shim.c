@@ -47,9 +47,11 @@ static atomic_flag looking = ATOMIC_FLAG_INIT;
 static atomic_bool waiting;
 
 /* The child of a fork gets a partition of its own, equal to the parent's at the fork. The partition is read before the
- * fork, since the parent's may change right afterwards. Threads can fork at the same time: from glibc 2.36 on, fork
- * holds no lock while running handlers. */
+ * fork, since the parent's may change right afterwards. The child of a parent with an unreadable revision gets an
+ * unreadable revision, too: with a revision of no GPU, kernels would have the whole GPU without being counted as
+ * outside. Threads can fork at the same time: from glibc 2.36 on, fork holds no lock while running handlers. */
 #define FORKS_AT_ONCE 16
+#define UNREADABLE (SEGMENT_GPUS + 1)
 static struct segment_revision forked[FORKS_AT_ONCE];
 static atomic_uint forks;
 static __thread unsigned int own_fork __attribute__((tls_model("initial-exec")));
@@ -60,7 +62,7 @@ static void before_fork(void)
 
 	own_fork = atomic_fetch_add(&forks, 1) % FORKS_AT_ONCE;
 	if (!segment_read(&segment, &forked[own_fork], &number))
-		forked[own_fork].count = 0;
+		forked[own_fork].count = UNREADABLE;
 }
 
 static void use_segment(void)

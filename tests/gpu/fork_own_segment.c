@@ -1,5 +1,6 @@
 /* A child of fork has a partition of its own, which starts as its parent's: changing one leaves the other. */
 #include "../cases.h"
+#include "state/segment/layout.h"
 #include "state/segment/segment.h"
 #include "support/child.h"
 #include "support/first_gpu.h"
@@ -75,6 +76,30 @@ TEST(parent_changes_its_own)
 
 	child_assert_passed(&end);
 	check_partition(gpu_range(7, 7));
+}
+
+static void count_as_damaged(void)
+{
+	gpu_set_up(NULL);
+	struct segment_counters before = gpu_counters();
+
+	gpu_launch_empty(&gpu);
+	struct segment_counters after = gpu_counters();
+
+	assert_int_equal(after.reasons[SEGMENT_DAMAGED], before.reasons[SEGMENT_DAMAGED] + 1);
+	assert_int_equal(after.unrestricted, before.unrestricted + 1);
+	gpu_close(&gpu);
+}
+
+/* A damaged partition is damaged in the child, too: without a partition, nothing would count as outside. */
+TEST_IN_CHILD(damage_is_inherited)
+{
+	struct segment segment = gpu_own_segment();
+
+	set_partition(gpu_range(2, 3));
+	atomic_store(segment.memory->ring[atomic_load(segment.number) % REVISIONS_RING], UINT64_MAX);
+	segment_close(&segment);
+	child_passes(count_as_damaged);
 }
 
 TEST(parent_goes_on)
