@@ -1,5 +1,8 @@
 #include "calls.h"
 
+#include "base/extremes.h"
+#include "gpus.h"
+
 #include <string.h>
 
 /* Arguments of calls that launch. */
@@ -9,6 +12,12 @@ struct list_arguments {
 	unsigned int block[3];
 	unsigned int dynamic_bytes;
 	CUstream stream;
+};
+
+struct devices_arguments {
+	const CUDA_LAUNCH_PARAMS *list;
+	unsigned int count;
+	unsigned int flags;
 };
 
 struct grid_arguments {
@@ -78,6 +87,30 @@ unsigned int calls_cluster_of(const CUlaunchConfig *config)
 	return blocks > 0 ? blocks : 1;
 }
 
+/* A list that is longer than there can be GPUs is not read: the driver refuses the call. */
+unsigned int calls_launch_count(const struct call *call)
+{
+	const struct devices_arguments *devices = (const struct devices_arguments *)call->arguments;
+	unsigned int count = 1;
+
+	if (calls_launch_on_devices(call->id))
+		count = devices->list && devices->count <= GPUS_MAX ? devices->count : 0;
+	return count;
+}
+
+static struct list_arguments arguments_of_device(const struct devices_arguments *devices, unsigned int number)
+{
+	const CUDA_LAUNCH_PARAMS *launch = &devices->list[number];
+
+	return (struct list_arguments){
+		.function = launch->function,
+		.grid = {launch->gridDimX, launch->gridDimY, launch->gridDimZ},
+		.block = {launch->blockDimX, launch->blockDimY, launch->blockDimZ},
+		.dynamic_bytes = launch->sharedMemBytes,
+		.stream = launch->hStream,
+	};
+}
+
 static struct launch_request request_of_list(const struct list_arguments *arguments)
 {
 	const unsigned int *grid = arguments->grid, *block = arguments->block;
@@ -122,29 +155,55 @@ static bool begins_early(const struct config_arguments *arguments)
 	return is_allowed;
 }
 
-bool calls_read_request(const struct call *call, struct launch_request *request)
+static struct launch_request request_of_device(const struct devices_arguments *devices, unsigned int number)
+{
+	const struct list_arguments arguments = arguments_of_device(devices, number);
+
+	return request_of_list(&arguments);
+}
+
+bool calls_read_request(const struct call *call, unsigned int number, struct launch_request *request)
 {
 	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
 
 	*request = (struct launch_request){.function = NULL};
-	if (is_cooperative(call->id))
+	if (calls_launch_on_devices(call->id) && number < calls_launch_count(call))
+		*request = request_of_device((const struct devices_arguments *)call->arguments, number);
+	else if (!calls_launch_on_devices(call->id) && is_cooperative(call->id))
 		*request = request_of_list((const struct list_arguments *)call->arguments);
 	else if (has_config(call->id) && by_config->config)
 		*request = request_of_config(by_config);
 	return request->shape.cluster > 1 || request->shape.cooperative > 0;
 }
 
+/* The program's list may be constant. */
+static void refuse_on_devices(const struct call *call)
+{
+	struct devices_arguments *arguments = (struct devices_arguments *)call->arguments;
+
+	call->frame->refused_launch = arguments->list[0];
+	call->frame->refused_launch.gridDimX = 0;
+	arguments->list = &call->frame->refused_launch;
+	arguments->count = 1;
+}
+
+static void refuse_by_config(const struct call *call)
+{
+	struct config_arguments *arguments = (struct config_arguments *)call->arguments;
+
+	call->frame->refused = *arguments->config;
+	call->frame->refused.gridDimX = 0;
+	arguments->config = &call->frame->refused;
+}
+
 void calls_refuse(const struct call *call)
 {
-	if (is_cooperative(call->id)) {
+	if (calls_launch_on_devices(call->id))
+		refuse_on_devices(call);
+	else if (is_cooperative(call->id))
 		((struct list_arguments *)call->arguments)->grid[0] = 0;
-	} else {
-		struct config_arguments *arguments = (struct config_arguments *)call->arguments;
-
-		call->frame->refused = *arguments->config;
-		call->frame->refused.gridDimX = 0;
-		arguments->config = &call->frame->refused;
-	}
+	else
+		refuse_by_config(call);
 }
 
 const CUgraphNodeParams *calls_node_parameters(const struct call *call)
@@ -317,6 +376,19 @@ static CUstream stream_of(const struct call *call)
 	return named(stream, call->id);
 }
 
+/* No call says which of several launches is being uploaded. The driver refuses NULL. */
+static CUstream stream_on_devices(const struct call *call)
+{
+	const struct devices_arguments *arguments = (const struct devices_arguments *)call->arguments;
+
+	return calls_launch_count(call) == 1 ? arguments->list[0].hStream : NULL;
+}
+
+static CUstream stream_of_launches(const struct call *call)
+{
+	return calls_launch_on_devices(call->id) ? stream_on_devices(call) : stream_of(call);
+}
+
 uint64_t calls_instantiate_flags(const struct call *call)
 {
 	const struct instantiate_arguments *arguments = (const struct instantiate_arguments *)call->arguments;
@@ -372,13 +444,15 @@ struct launched_work calls_read_work(const struct call *call)
 	if (calls_use_instance(call->id))
 		work =
 		    (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
+	else if (calls_launch_on_devices(call->id))
+		work = (struct launched_work){.what = NULL, .waits_for_others = true};
 	else if (has_config(call->id))
 		work = work_of_config((const struct config_arguments *)call->arguments);
 	else if (has_grid(call->id))
 		work = (struct launched_work){.what = ((const struct grid_arguments *)call->arguments)->function};
 	else
 		work = work_of_list((const struct list_arguments *)call->arguments, call->id);
-	work.stream = work.is_graph ? calls_stream_of_graph(call) : stream_of(call);
+	work.stream = work.is_graph ? calls_stream_of_graph(call) : stream_of_launches(call);
 	return work;
 }
 
@@ -391,16 +465,30 @@ CUstream calls_waiting_stream(const struct call *call)
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
+/* No launch of the call needs more room than the result. */
+static struct qmd_shape shape_of_launches(const struct call *call)
+{
+	unsigned int count = calls_may_launch_at_once(call->id) ? calls_launch_count(call) : 0;
+	struct qmd_shape all = {.cluster = 0};
+	struct launch_request request;
+
+	for (unsigned int i = 0; i < count; i++) {
+		calls_read_request(call, i, &request);
+		all.cluster = (unsigned int)max_u64(all.cluster, request.shape.cluster);
+		all.cooperative = (unsigned int)max_u64(all.cooperative, request.shape.cooperative);
+		all.threads = (unsigned int)max_u64(all.threads, request.shape.threads);
+		all.shared_bytes = (unsigned int)max_u64(all.shared_bytes, request.shape.shared_bytes);
+	}
+	return all;
+}
+
 void calls_enter(const struct call *call)
 {
 	struct frame *frame = call->frame;
-	struct launch_request request = {.function = NULL};
 
 	if (calls_launch(call->id)) {
-		if (calls_may_launch_at_once(call->id))
-			calls_read_request(call, &request);
-		frame->stream = stream_of(call);
-		frame->shape = request.shape;
+		frame->stream = stream_of_launches(call);
+		frame->shape = shape_of_launches(call);
 		frame->turn = 0;
 		frame->is_noted = false;
 		frame->begins_early = has_config(call->id) &&

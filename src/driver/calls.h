@@ -52,6 +52,7 @@ enum calls_kind {
 	CALLS_BY_GRID = 1 << 18,    /* launches a function, which has the size of the block */
 	CALLS_BLOCKS = 1 << 19,     /* may wait for the GPU; an asynchronous copy does, to pageable memory */
 	CALLS_EMPTIES_POOLS = 1 << 20, /* memory pools give unused memory back */
+	CALLS_ON_DEVICES = 1 << 21,    /* kernels in streams of several contexts, perhaps without the call's */
 };
 
 /* X(name, number, kinds). cuLaunch (OLDEST) launches into the null stream, as cuLaunchGrid does. */
@@ -119,6 +120,7 @@ enum calls_kind {
 	X(WAIT_VALUE_64_PER_THREAD, 474, CALLS_WAITS | CALLS_PER_THREAD)                             \
 	X(LAUNCH_COOPERATIVE, 477, CALLS_LAUNCHES | CALLS_COOPERATIVE)                               \
 	X(LAUNCH_COOPERATIVE_PER_THREAD, 478, CALLS_LAUNCHES | CALLS_COOPERATIVE | CALLS_PER_THREAD) \
+	X(LAUNCH_ON_DEVICES, 480, CALLS_LAUNCHES | CALLS_COOPERATIVE | CALLS_ON_DEVICES)             \
 	X(WAIT_SEMAPHORES, 492, CALLS_WAITS)                                                         \
 	X(WAIT_SEMAPHORES_PER_THREAD, 493, CALLS_WAITS | CALLS_PER_THREAD)                           \
 	X(GRAPH_INSTANTIATE, 513, CALLS_INSTANTIATES)                                                \
@@ -211,6 +213,7 @@ static inline bool calls_are(int id, unsigned int kinds)
 
 CALLS_ARE(calls_launch, CALLS_LAUNCHES)
 CALLS_ARE(calls_may_launch_at_once, CALLS_COOPERATIVE | CALLS_BY_CONFIG)
+CALLS_ARE(calls_launch_on_devices, CALLS_ON_DEVICES)
 CALLS_ARE(calls_make_stream_wait, CALLS_WAITS)
 CALLS_ARE(calls_wait_for_event, CALLS_EVENT)
 CALLS_ARE(calls_share_memory, CALLS_SHARES)
@@ -357,18 +360,21 @@ struct call_add_node {
 /* The last argument of a call that adds a node. At the end of the call, it has the bodies made by the driver. */
 const CUgraphNodeParams *calls_node_parameters(const struct call *call);
 
-/* Reads a call for a launch with all blocks at once. False: the blocks need not run at once. */
+/* Reads launch `number` of a call, for all blocks at once. False: the blocks need not run at once. */
 struct launch_request {
 	CUfunction function;
 	CUstream stream;
 	struct qmd_shape shape; /* shared memory: the launch's addition to the function's own */
 };
-bool calls_read_request(const struct call *call, struct launch_request *request);
+bool calls_read_request(const struct call *call, unsigned int number, struct launch_request *request);
+
+/* How many launches a call has: 1, or the length of the list for several devices. 0: the driver refuses the list. */
+unsigned int calls_launch_count(const struct call *call);
 
 /* The work of a call that launches a kernel or a graph (calls_launch, calls_run_graph). */
 struct launched_work {
-	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
-	CUstream stream;
+	const void *what; /* a function, or the instance of a graph; NULL: no configuration, or on several devices */
+	CUstream stream;  /* NULL: several streams */
 	unsigned int grid[3]; /* 0: not known, or a graph */
 	bool is_graph;
 	bool waits_for_others; /* the blocks must run at once, or communicate with other GPUs */

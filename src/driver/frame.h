@@ -49,7 +49,7 @@ struct frame {
 	bool uploads_nodes;     /* the launches are nodes of a graph */
 	bool begins_early;      /* perhaps before the launch ahead has ended (programmatic dependent launch) */
 	CUgraphExec exec;       /* the graph's instance; NULL while the instance is being made */
-	CUstream stream;        /* of the launches; perhaps a stream of every context (cuda.h) */
+	CUstream stream;        /* of the launches; perhaps a stream of every context (cuda.h); NULL: several */
 	struct qmd_shape shape; /* if the blocks of the launch may have to run at once */
 
 	/* launch/queued.c */
@@ -93,8 +93,10 @@ struct frame {
 			struct qmd_mask own; /* the driver's, which `mask` replaces */
 			struct qmd_mask mask;
 		} fitted;
-		/* launch/space/residency.h, during a call with a refusal: in place of the program's configuration */
+		/* launch/space/residency.h, during a call with a refusal: in place of the program's configuration, or
+		 * of the program's list of launches */
 		CUlaunchConfig refused;
+		CUDA_LAUNCH_PARAMS refused_launch;
 	};
 	CUresult refusal; /* the program's result; CUDA_SUCCESS: the program gets the driver's */
 

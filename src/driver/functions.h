@@ -41,6 +41,7 @@
 	  (int *value, int attribute, CUdevice device), (value, attribute, device))                                    \
 	X(function_get_name, cuFuncGetName, (const char **name, CUfunction function), (name, function))                \
 	X(stream_is_capturing, cuStreamIsCapturing, (CUstream stream, int *status), (stream, status))                  \
+	X(stream_get_context, cuStreamGetCtx, (CUstream stream, CUcontext *context), (stream, context))                \
 	X(primary_get_state, cuDevicePrimaryCtxGetState,                                                               \
 	  (CUdevice device, unsigned int *flags, int *is_active), (device, flags, is_active))                          \
 	X(primary_retain, cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), (context, device))          \

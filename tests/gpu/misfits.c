@@ -90,6 +90,25 @@ TEST(cooperative_grids)
 	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 3);
 }
 
+/* The call for several devices has the stream in a list. */
+TEST(cooperative_grids_on_devices)
+{
+	uint64_t before = gpu_counted(SEGMENT_WIDENED);
+	CUstream stream = gpu_new_stream();
+
+	gpu_set_partition(&gpu, gpu_range(0, 3));
+	gpu_run(&gpu);
+	gpu_check(gpu_launch_on_devices(&gpu, &stream, 1, 8));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before);
+	gpu_check(gpu_launch_on_devices(&gpu, &stream, 1, gpu.sm_count));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 1);
+	gpu_assert_inside(gpu_range(0, 3));
+	assert_int_equal(cuLaunchCooperativeKernelMultiDevice(NULL, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
 static CUresult launch_cooperative_clusters(unsigned int size, unsigned int blocks)
 {
 	const struct shape shape = {

@@ -2,7 +2,7 @@
  * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails with the error
  * for a GPU that is too small. Launches that fit run, and launches that are only captured are not refused.
  *
- * gpus: h200 turing
+ * gpus: h200 turing h200-x2
  * runs: --on-misfit fail
  */
 #include "../cases.h"
@@ -76,6 +76,44 @@ TEST(cooperative)
 	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, room_on(4)), gpu_range(0, 3));
 	assert_int_equal(gpu_launches(), launched + 2);
 	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
+}
+
+TEST(on_a_device)
+{
+	uint64_t launched = gpu_launches(), refused = gpu_counted(SEGMENT_REFUSED);
+	CUstream stream = gpu_new_stream();
+
+	gpu_set_partition(&gpu, gpu_range(0, 3));
+	assert_refused(gpu_launch_on_devices(&gpu, &stream, 1, gpu.sm_count), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+	               launched, refused);
+	gpu_check(gpu_launch_on_devices(&gpu, &stream, 1, 8));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(gpu_launches(), launched + 1);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* The partition of each stream's GPU decides, not the partition of the current context's GPU. */
+TEST(on_two_devices)
+{
+	uint64_t refused = gpu_counted(SEGMENT_REFUSED);
+	struct gpu_under_test both[2] = {gpu};
+	CUstream streams[2];
+
+	if (gpu_initialise() < 2)
+		gpu_skip("there is one GPU only");
+	gpu_set_partition(&gpu, gpu_range(0, 3));
+	streams[0] = gpu_new_stream();
+	gpu_open(&both[1], 1);
+	streams[1] = gpu_new_stream();
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(gpu_launch_on_devices(&both[1], &streams[1], 1, gpu.sm_count));
+	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused);
+	gpu_check(gpu_launch_on_devices(both, streams, 2, 8));
+	assert_refused(gpu_launch_on_devices(both, streams, 2, gpu.sm_count), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+	               gpu_launches(), refused);
+	gpu_check(cuCtxSetCurrent(both[1].context));
+	gpu_close(&both[1]);
+	gpu_check(cuCtxSetCurrent(gpu.context));
 }
 
 /* The partition decides, even if the green context leaves less of it: a launch that the partition can hold runs in it

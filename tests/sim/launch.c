@@ -266,3 +266,23 @@ HOOKED_4(cuLaunchKernelEx_ptsz, const CUlaunchConfig *, config, CUfunction, func
 {
 	return do_cuLaunchKernelEx(config, function, parameters, extra);
 }
+
+/* Default streams are refused. */
+HOOKED_3(cuLaunchCooperativeKernelMultiDevice, CUDA_LAUNCH_PARAMS *, launches, unsigned int, count, unsigned int, flags)
+{
+	CUresult result = launches && count > 0 && flags < 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+	for (unsigned int i = 0; i < count && result == CUDA_SUCCESS; i++) {
+		const CUDA_LAUNCH_PARAMS *one = &launches[i];
+		const struct list_arguments list = {one->function,
+		                                    {one->gridDimX, one->gridDimY, one->gridDimZ},
+		                                    {one->blockDimX, one->blockDimY, one->blockDimZ},
+		                                    one->sharedMemBytes,
+		                                    one->hStream,
+		                                    one->kernelParams,
+		                                    NULL};
+
+		result = stream_is_real(one->hStream) ? launch_by_list(&list, true) : CUDA_ERROR_INVALID_HANDLE;
+	}
+	return result;
+}

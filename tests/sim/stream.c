@@ -75,6 +75,12 @@ HOOKED_2(cuStreamCreate, CUstream *, stream, unsigned int, flags)
 	return context ? stream_create(stream, context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+	*context = stream_context(stream);
+	return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 HOOKED_1(cuStreamDestroy_v2, CUstream, stream)
 {
 	if (!stream_is_real(stream))

@@ -98,6 +98,78 @@ TEST(work)
 	assert_work(read_work(CALL_GRAPH_LAUNCH_PER_THREAD, &graph), EXEC, CU_STREAM_PER_THREAD);
 }
 
+/* --- on several devices ------------------------------------------------------------------------------------------- */
+
+static CUDA_LAUNCH_PARAMS on_two[] = {
+	{FUNCTION, 2, 3, 4, 5, 6, 7, 8, STREAM, NULL},
+	{FUNCTION, 3, 3, 4, 5, 6, 6, 9, NULL, NULL},
+};
+
+struct by_devices {
+	const CUDA_LAUNCH_PARAMS *list;
+	unsigned int count, flags;
+};
+
+static struct call call_on_devices(struct by_devices *arguments, struct frame *frame)
+{
+	return (struct call){.id = CALL_LAUNCH_ON_DEVICES, .arguments = (void **)arguments, .frame = frame};
+}
+
+static struct frame enter_on_devices(const CUDA_LAUNCH_PARAMS *list, unsigned int count)
+{
+	struct by_devices arguments = {list, count, 0};
+	struct frame frame = {.nested = 0};
+	const struct call call = call_on_devices(&arguments, &frame);
+
+	calls_enter(&call);
+	return frame;
+}
+
+static void assert_shape(struct qmd_shape shape, unsigned int cooperative, unsigned int threads, unsigned int bytes)
+{
+	assert_int_equal(shape.cooperative, cooperative);
+	assert_int_equal(shape.threads, threads);
+	assert_int_equal(shape.shared_bytes, bytes);
+}
+
+/* The frame has room for each launch, and a stream for a single launch only. */
+TEST(launches_on_devices)
+{
+	struct frame one = enter_on_devices(on_two, 1), two = enter_on_devices(on_two, 2);
+
+	assert_ptr_equal(one.stream, STREAM);
+	assert_shape(one.shape, 24, 210, 8);
+	assert_null(two.stream);
+	assert_shape(two.shape, 36, 210, 9);
+	assert_shape(enter_on_devices(NULL, 2).shape, 0, 0, 0);
+	assert_shape(enter_on_devices(on_two, 0).shape, 0, 0, 0);
+	assert_shape(enter_on_devices(on_two, UINT_MAX).shape, 0, 0, 0);
+}
+
+/* The gate would decide for the GPU of the call's context, and the launches' GPUs may differ. */
+TEST(work_on_devices)
+{
+	struct by_devices one = {on_two, 1, 0}, two = {on_two, 2, 0};
+
+	assert_work(read_work(CALL_LAUNCH_ON_DEVICES, &one), NULL, STREAM);
+	assert_work(read_work(CALL_LAUNCH_ON_DEVICES, &two), NULL, NULL);
+	assert_true(read_work(CALL_LAUNCH_ON_DEVICES, &two).waits_for_others);
+}
+
+/* The program's list does not change. */
+TEST(refused_on_devices)
+{
+	struct by_devices arguments = {on_two, 2, 0};
+	struct frame frame = {.nested = 0};
+	const struct call call = call_on_devices(&arguments, &frame);
+
+	calls_refuse(&call);
+	assert_int_equal(arguments.count, 1);
+	assert_int_equal(arguments.list->gridDimX, 0);
+	assert_ptr_equal(arguments.list->function, FUNCTION);
+	assert_int_equal(on_two[0].gridDimX, 2);
+}
+
 /* Cooperative ones, and those that communicate with other GPUs, as NCCL's do. */
 TEST(waits_for_others)
 {

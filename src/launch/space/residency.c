@@ -111,20 +111,44 @@ bool residency_wants_call(int id)
 	return fails && calls_may_launch_at_once(id);
 }
 
+/* NULL: the context of the launch is not known. A misfit is widened then. */
+static CUcontext context_of(const struct call *call, CUstream stream)
+{
+	bool is_of_stream = calls_launch_on_devices(call->id);
+	CUcontext context = is_of_stream ? NULL : call->context;
+
+	if (is_of_stream && driver.stream_get_context)
+		driver.stream_get_context(stream, &context);
+	return context;
+}
+
+/* The driver itself refuses a launch that the whole GPU cannot hold. */
+static bool is_misfit(CUcontext context, const struct launch_request *request)
+{
+	const struct gpu *gpu = context ? contexts_gpu(context) : NULL;
+	bool is = false;
+
+	if (gpu && gpu->topology && !driver_captures(request->stream)) {
+		struct tpcset set = partition_on(gpu);
+		struct occupancy need = residency_need(gpu->topology, request);
+
+		is = !occupancy_fits(&need, &set) && occupancy_fits(&need, &need.possible);
+	}
+	return is;
+}
+
+/* A call for several devices launches everywhere, or nowhere. */
 void residency_call_begins(const struct call *call)
 {
+	unsigned int count = calls_launch_count(call);
 	struct launch_request request;
-	bool at_once = calls_read_request(call, &request);
-	const struct gpu *gpu = at_once ? contexts_gpu(call->context) : NULL;
+	bool fits = true;
 
+	for (unsigned int i = 0; i < count && fits; i++)
+		fits = !calls_read_request(call, i, &request) ||
+		       !is_misfit(context_of(call, request.stream), &request);
 	call->frame->refusal = CUDA_SUCCESS;
-	if (!gpu || !gpu->topology || driver_captures(request.stream))
-		return;
-	struct tpcset set = partition_on(gpu);
-	struct occupancy need = residency_need(gpu->topology, &request);
-
-	/* The driver itself refuses a launch that the whole GPU cannot hold. */
-	if (!occupancy_fits(&need, &set) && occupancy_fits(&need, &need.possible)) {
+	if (!fits) {
 		calls_refuse(call);
 		call->frame->refusal = request.shape.cooperative > 0 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 		                                                     : CUDA_ERROR_INVALID_CLUSTER_SIZE;

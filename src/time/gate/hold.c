@@ -59,7 +59,7 @@ static bool may_fit(struct arrival *arrival)
 	struct launch_request request;
 
 	arrival->has_part = claims->has_part;
-	if (!calls_read_request(arrival->call, &request))
+	if (!calls_read_request(arrival->call, 0, &request))
 		return true;
 	struct occupancy need = residency_need(arrival->gate->gpu->topology, &request);
 

@@ -230,6 +230,7 @@ typedef struct {
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                                              \
 	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                                     \
 	X(cuStreamIsCapturing, 499, (CUstream stream, int *status))                                                                \
+	X(cuStreamGetCtx, 483, (CUstream stream, CUcontext *context)) \
 	X(cuEventCreate, 118, (CUevent *event, unsigned int flags))                                                                \
 	X(cuEventDestroy_v2, 325, (CUevent event))                                                                                 \
 	X(cuEventRecord, 119, (CUevent event, CUstream stream))                                                                    \
@@ -239,6 +240,8 @@ typedef struct {
 	X(cuLaunchKernel, 307, (CUDA_LAUNCH_PARAMETERS, void **extra))                                                             \
 	X(cuLaunchKernel_ptsz, 442, (CUDA_LAUNCH_PARAMETERS, void **extra))                                                        \
 	X(cuLaunchCooperativeKernel, 477, (CUDA_LAUNCH_PARAMETERS))                                                                \
+	X(cuLaunchCooperativeKernelMultiDevice, 480, \
+	  (CUDA_LAUNCH_PARAMS *list, unsigned int count, unsigned int flags)) \
 	X(cuLaunchKernelEx, 652, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))             \
 	X(cuLaunchKernelEx_ptsz, 653, (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))        \
 	X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 374, (int *blocks, CUfunction function, int threads, size_t sharedBytes))   \

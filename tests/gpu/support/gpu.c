@@ -292,6 +292,26 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 	return launch(gpu, &config, gpu->output);
 }
 
+CUresult gpu_launch_on_devices(const struct gpu_under_test *gpus, const CUstream *theirs, unsigned int count,
+                               unsigned int blocks)
+{
+	uint64_t cycles = GPU_CYCLES;
+	CUdeviceptr outputs[2];
+	void *parameters[2][2];
+	CUDA_LAUNCH_PARAMS launches[2];
+
+	if (!cuLaunchCooperativeKernelMultiDevice)
+		gpu_skip("this driver launches on no more than one device");
+	for (unsigned int i = 0; i < count; i++) {
+		outputs[i] = gpus[i].output;
+		parameters[i][0] = &outputs[i];
+		parameters[i][1] = &cycles;
+		launches[i] = (CUDA_LAUNCH_PARAMS){
+			gpus[i].where, blocks, 1, 1, GPU_COOPERATIVE_THREADS, 1, 1, 0, theirs[i], parameters[i]};
+	}
+	return cuLaunchCooperativeKernelMultiDevice(launches, count, 0);
+}
+
 CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **arguments)
 {
 	return (CUDA_KERNEL_NODE_PARAMS){

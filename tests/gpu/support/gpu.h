@@ -82,6 +82,10 @@ unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu);
 /* Only launches, and returns the driver's result. */
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
 
+/* Likewise by a call for several devices: for two at most, in a stream of each GPU. */
+CUresult gpu_launch_on_devices(const struct gpu_under_test *gpus, const CUstream *theirs, unsigned int count,
+                               unsigned int blocks);
+
 /* For several threads at once, each with an output of its own and the context current. SMs are not checked, since
  * others may keep them busy. */
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
