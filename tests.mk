@@ -22,9 +22,12 @@ $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
 # Callbacks, threads and the driver's functions have parameters for which a test has no use.
 $(BUILD)/tests/%.o $(BUILD)/tests/attach/% $(BUILD)/tests/programs/original/%: override CFLAGS += -Wno-unused-parameter
 
-$(sim): $(sim_objects) $(library)
+older_sim = $(BUILD)/sim/older/libcuda.so.1
+$(older_sim): exported = -Wl,--version-script=tests/sim/older.map
+$(sim) $(older_sim): $(sim_objects) $(library) tests/sim/older.map
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete $^ -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete $(exported) \
+		$(filter %.o %.a,$^) -o $@
 
 # Archives for tests: of the code in other people's processes, of the command, and of the simulated driver.
 process_archive = $(BUILD)/process.a
@@ -160,8 +163,8 @@ $(BUILD)/bench/all: $(tested_benchmarks)
 needed_by = $(if $(filter %.bats,$(1)),run-all $(sim) $(BUILD)/demo/where $(test_programs),$(program_of) \
 	$(if $(findstring /unit/,$(1)),,$(command) $(shim) $(attach) $(sim))) $(call in_build,$(call told,needs,$(1)))
 # All is built where TESTS was not given.
-check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) \
-	$(BUILD)/tests/cdi/inject $(BUILD)/demo/where
+check_programs = $(sim) $(older_sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) \
+	$(tested_benchmarks) $(BUILD)/tests/cdi/inject $(BUILD)/demo/where
 build-check: $(if $(filter file,$(origin TESTS)),run-all $(check_programs),\
 	$(foreach test,$(TESTS),$(call needed_by,$(test))))
 run-check: build-check

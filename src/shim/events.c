@@ -44,7 +44,8 @@ unsigned int events_want_call(int id)
 {
 	bool is_of_graphs = calls_are_of_graphs(id);
 
-	if (is_of_graphs && !driver_has_graphs())
+	/* An instance is never known then, but the launches are: a node may keep an older partition. */
+	if (is_of_graphs && !driver_has_graphs() && !calls_use_instance(id))
 		return 0;
 	return (control_wants_call(id) ? CONTROL : 0) | (queued_wants_call(id) ? QUEUED : 0) |
 	       (gate_wants_call(id) ? GATE : 0) | (memory_may_want_call(id) ? MEMORY : 0) |

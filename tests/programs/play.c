@@ -26,6 +26,7 @@
  *   iterations US   runs kernels of US µs, and prints the seconds of each end
  *   streams N       makes streams; stream-ends destroys the last, context-ends the context
  *   managed         allocates managed memory
+ *   graph           launches the graph of the program, and prints the TPCs of the graph's kernel
  *   conditional     launches a graph whose one kernel is in the body of a conditional node
  *   watched         waits until somebody has looked at its times, and nobody does any more
  *   wait            prints "waiting", and waits for SIGUSR1
@@ -334,6 +335,29 @@ static void use_managed_memory(STEP)
 		stop("managed", "no memory");
 }
 
+static void launch_graph(STEP)
+{
+	static CUgraphExec exec;
+	char text[TPCSET_TEXT];
+	uint64_t cycles = GPU_CYCLES;
+	CUgraphNode node;
+	CUgraph graph;
+
+	be_in_context(NULL, NULL);
+	if (!exec) {
+		void *arguments[] = {&gpu.output, &cycles};
+		const CUDA_KERNEL_NODE_PARAMS kernel = gpu_where_node(&gpu, arguments);
+
+		gpu_check(cuGraphCreate(&graph, 0));
+		gpu_check(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+		gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	}
+	gpu_check(cuGraphLaunch(exec, NULL));
+	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
+
+	puts(tpcset_format_list(&ran, text));
+}
+
 static void launch_conditional(STEP)
 {
 	CUgraphExec exec;
@@ -395,7 +419,7 @@ static const struct {
 	{"free", give_back, 1}, {"room", say_room, 1}, {"launch", launch, 1}, {"busy", launch, 1},
 	{"streams", make_streams, 2}, {"stream-ends", end_stream, 1}, {"context-ends", end_context, 1},
 	{"jobs", do_jobs, 2}, {"iterations", iterate, 2}, {"managed", use_managed_memory, 1},
-	{"conditional", launch_conditional, 1},
+	{"graph", launch_graph, 1}, {"conditional", launch_conditional, 1},
 	{"watched", wait_until_unwatched, 1}, {"wait", wait_for_signal, 1}, {"proc", hide_proc, 1},
 };
 

@@ -14,21 +14,25 @@
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* for lack of memory */
 static struct segment own;
-static uint64_t whole_edit; /* the last edit at graphs_use, if the revision restricted no GPU; otherwise 0 */
+static bool some_are_unknown; /* graphs with nodes that we cannot upload again */
+static uint64_t kept_edit;    /* the last edit with the partition that nodes of unknown graphs keep; 0: no edit */
 
 void graphs_expect_older(void)
 {
 	expects_older = true;
 }
 
+/* Older graphs keep the whole GPU, and newer graphs of a driver that uploads no node again, the present partition. */
 void graphs_use(const struct segment *segment)
 {
 	struct segment_revision revision;
 	uint64_t number;
 
 	own = *segment;
-	whole_edit =
-	    segment_read(segment, &revision, &number) && revision.count == 0 ? number - segment_raised(segment) : 0;
+	some_are_unknown = expects_older || !driver_has_graphs();
+	bool keep_present = segment_read(segment, &revision, &number) && (!expects_older || revision.count == 0);
+
+	kept_edit = keep_present ? number - segment_raised(segment) : 0;
 }
 
 /* A node runs outside the partition, or may. */
@@ -77,18 +81,19 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, bool mask
 		count_stale();
 }
 
-/* Whether graphs may have the whole GPU, and the partition has restricted a GPU or changed since (not by a look). */
-static bool older_are_stale(uint64_t masks)
+/* Whether unknown graphs may be outside the partition: the partition has changed since graphs_use (not by a look), or
+ * restricted a GPU already, and older graphs have the whole GPU. */
+static bool unknown_are_stale(uint64_t masks)
 {
-	return expects_older && masks - segment_raised(&own) > whole_edit;
+	return some_are_unknown && masks - segment_raised(&own) > kept_edit;
 }
 
 static void launch_begins(CUgraphExec exec, struct frame *frame)
 {
 	uint64_t masks = frame->masks;
 
-	if ((graph_instances_may_be_older(exec, masks) || older_are_stale(masks)) &&
-	    !graph_instances_renew(exec, masks, refresh, frame) && older_are_stale(masks))
+	if ((graph_instances_may_be_older(exec, masks) || unknown_are_stale(masks)) &&
+	    !graph_instances_renew(exec, masks, refresh, frame) && unknown_are_stale(masks))
 		count_stale();
 }
 

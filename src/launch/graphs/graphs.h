@@ -6,7 +6,8 @@
  *
  * Some kernels do not follow, and are counted: nodes that the application has destroyed in the graph since, nodes that
  * kernels may update (an upload would undo the update), launches by kernels, and graphs instantiated or bodies of
- * conditional nodes added before we were loaded.
+ * conditional nodes added before we were loaded. A driver from before CUDA 11.6 uploads no node again: after a change,
+ * each launch of a graph is counted.
  *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
