@@ -466,9 +466,9 @@ CUstream calls_waiting_stream(const struct call *call)
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
 /* No launch of the call needs more room than the result. */
-static struct qmd_shape shape_of_launches(const struct call *call)
+static struct qmd_shape shape_on_devices(const struct call *call)
 {
-	unsigned int count = calls_may_launch_at_once(call->id) ? calls_launch_count(call) : 0;
+	unsigned int count = calls_launch_count(call);
 	struct qmd_shape all = {.cluster = 0};
 	struct launch_request request;
 
@@ -485,10 +485,15 @@ static struct qmd_shape shape_of_launches(const struct call *call)
 void calls_enter(const struct call *call)
 {
 	struct frame *frame = call->frame;
+	struct launch_request request = {.function = NULL};
 
 	if (calls_launch(call->id)) {
 		frame->stream = stream_of_launches(call);
-		frame->shape = shape_of_launches(call);
+		if (calls_launch_on_devices(call->id))
+			request.shape = shape_on_devices(call);
+		else if (calls_may_launch_at_once(call->id))
+			calls_read_request(call, 0, &request);
+		frame->shape = request.shape;
 		frame->turn = 0;
 		frame->is_noted = false;
 		frame->begins_early = has_config(call->id) &&
