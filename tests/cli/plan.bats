@@ -121,6 +121,9 @@ start_jobs() { # PERIOD
 	start_in first -t 0-65
 	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \
 		'{"name": "second", "command": ["'"$BUILD/$play"'", "where", "wait"], "period_ms": 20, "deadline_ms": 13, "curve": "@"}'
+	run -0 nvtaskset plan --mps off "$WORK/tasks.json"
+	grep -qE "^first .* -tp [0-9,-]+ $first$" <<<"$output"
+	grep -qE '^second .* -t [0-9,-]+ COMMAND$' <<<"$output"
 	nvtaskset plan --mps off --apply --json "$WORK/tasks.json" >"$WORK/plan.json"
 	second=$(jq '.tasks[1].pid' "$WORK/plan.json")
 	[ "$(list_of "$first")" = "$(jq -r '.tasks[0].tpc_list' "$WORK/plan.json")" ]

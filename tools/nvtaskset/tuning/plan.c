@@ -219,7 +219,7 @@ static json_t *document_of(const struct planning *planning)
 	                 "applied", planning->applies, "rounds", (int)planning->rounds, "tasks", array);
 }
 
-/* The results of a check stand in the place of command lines. */
+/* The results of a check stand in the place of command lines. A running program, or a program of --apply, has a pid. */
 static void print(const struct planning *planning, const json_t *document)
 {
 	static const char *const members[] = {"name", "tpcs", "job_ms", "longest_ms", "response_ms", "deadline_ms",
@@ -240,7 +240,7 @@ static void print(const struct planning *planning, const json_t *document)
 			json_print_row(json_object_get(task, "check"), checks);
 		else
 			printf("  %s%s", json_string_value(json_object_get(task, "line")),
-			       planning->applies ? "" : " COMMAND");
+			       json_is_null(json_object_get(task, "pid")) ? " COMMAND" : "");
 		putchar('\n');
 	}
 	printf("\nFound: %s; %u merges, %u pairs forbidden. The fewest TPCs: %u by the heuristic", plan->way,
