@@ -298,4 +298,5 @@ starts_command() {
 	refuses "--kernels 0: must be 1-1000000" nvtaskset curve --kernels 0 1
 	refuses "/no/such: No such file or directory" nvtaskset curve --mps off /no/such
 	refuses "-t: only with a COMMAND, -p and 'cdi add'" nvtaskset curve -t "$$"
+	refuses "-G: 'curve' takes no SET" nvtaskset curve -G 0:ff "$$"
 }

@@ -199,6 +199,7 @@ start_jobs() { # PERIOD
 	tasks '{"name": "new", "command": ["./new"], "period_ms": 50, "curve": "@"}' '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}'
 	refuses "task first: pid $first works on GPU 0, and a plan is for one GPU: this one is for GPU 1 (-G)" nvtaskset plan -G 1 --apply "$WORK/tasks.json"
 	refuses "one GPU at a time (-G)" nvtaskset plan -G all "$WORK/tasks.json"
+	refuses "-G: 'plan' takes no SET" nvtaskset plan -G 0:ff "$WORK/tasks.json"
 	[ "$(list_of "$first")" = 0-9 ]
 	nvtaskset plan "$WORK/tasks.json"
 }

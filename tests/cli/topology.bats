@@ -96,7 +96,7 @@ plain() {
 	CUDA_VISIBLE_DEVICES=1 run nvtaskset -T
 	[[ "$output" == "GPU $GPU, NVIDIA H200: "*$'\n\nGPU 0, NVIDIA H200, '* ]]
 	refuses "GPU 7: CUDA sees GPUs 0-1 here" nvtaskset -T -G 7
-	refuses "-G 0:0-3: -T takes no SET" nvtaskset -T -G 0:0-3
+	refuses "-G: -T takes no SET" nvtaskset -T -G 0:0-3
 	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -T 1
 }
 

@@ -174,7 +174,7 @@ no_bar_overlaps() {
 	done
 	refuses "--terminal and -o: one draws, one writes: choose one" nvtaskset trace --terminal -o "$WORK/file"
 	refuses "GPU 9: CUDA sees one GPU here, number 0" nvtaskset trace -G 9
-	refuses "-G 0:ff: a GPU without a SET" nvtaskset trace -G 0:ff
+	refuses "-G: 'trace' takes no SET" nvtaskset trace -G 0:ff
 	refuses "--seconds: only with 'trace'" nvtaskset top --seconds 1
 	refuses "--terminal: only with 'trace'" nvtaskset top --terminal
 	[ ! -e "$WORK/file" ]

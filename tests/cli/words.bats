@@ -30,6 +30,10 @@ load helpers
 	[[ "$(nvtaskset metrics --help)" != *cdi* && "$(nvtaskset cdi --help)" != *metrics* ]]
 	[[ "$(nvtaskset system --help)" != *SET* ]]
 	[[ "$(nvtaskset measure --help)" != *"or 'all'"* ]]
+	[[ "$(nvtaskset cdi --help)" == *" --gpu GPU[:SET]"* ]]
+	for word in curve plan trace measure; do
+		[[ "$(nvtaskset $word --help)" == *" --gpu GPU "* ]]
+	done
 	for word in top curve plan metrics mps system measure; do
 		[[ "$(nvtaskset $word --help)" != *"one for each look"* ]]
 	done

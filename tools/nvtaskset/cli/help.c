@@ -151,14 +151,20 @@ static const char *about_with(const char *word, const struct option_row *row)
 	return about;
 }
 
-static void print_option(const struct option_row *row, const char *about)
+/* Behind a word, a GPU has no SET, but for "cdi add". */
+static const char *value_with(const char *word, const struct option_row *row)
+{
+	return row->letter == 'G' && strcmp(word, "cdi") != 0 ? "GPU" : row->value;
+}
+
+static void print_option(const struct option_row *row, const char *value, const char *about)
 {
 	char letter[8] = "", name[64];
 
 	if (row->letter)
 		snprintf(letter, sizeof letter, "-%c,", row->letter);
-	snprintf(name, sizeof name, "%-3s --%s%s%s", letter, row->name, row->value && row->value[0] != '[' ? " " : "",
-	         row->value ? row->value : "");
+	snprintf(name, sizeof name, "%-3s --%s%s%s", letter, row->name, value && value[0] != '[' ? " " : "",
+	         value ? value : "");
 	print_entry(name, about);
 }
 
@@ -186,7 +192,7 @@ static void show_word(const char *word)
 		const struct option_row *option = &tables_options[row];
 
 		if (option->about && (option->actions & actions_of(word)) && ~option->actions != 0)
-			print_option(option, about_with(word, option));
+			print_option(option, value_with(word, option), about_with(word, option));
 	}
 	fputs(words[i].end, stdout);
 }
@@ -198,7 +204,7 @@ static void show_all(void)
 	fputs(beginning, stdout);
 	for (size_t row = 0; row < OPTION_ROWS; row++) {
 		if (tables_options[row].is_in_help)
-			print_option(&tables_options[row], tables_options[row].about);
+			print_option(&tables_options[row], tables_options[row].value, tables_options[row].about);
 	}
 	puts("\nWords, each with its own --help:");
 	for (size_t row = 0; row < WORD_ROWS; row++) {

@@ -335,15 +335,22 @@ static int refuse(const struct options *options, const struct option_row *row, s
 	                 name_actions(row->actions, where, sizeof where));
 }
 
+/* The actions in which a GPU of -G can have a SET. */
+#define WITH_SETS (1u << ACTION_RUN | 1u << ACTION_SHOW | 1u << ACTION_CHANGE | 1u << ACTION_CDI_ADD)
+
 /* An option that would be ignored is refused. `given` has a bit for each given option. */
 static int check_rules(const struct options *options, uint64_t given, struct error *error)
 {
+	char name[32];
 	int result = 0;
 
 	for (unsigned int i = 0; result == 0 && i < OPTION_ROWS; i++) {
 		if ((given >> i & 1) && !(tables_options[i].actions & 1u << options->action))
 			result = refuse(options, &tables_options[i], error);
 	}
+	if (result == 0 && gpus_have_sets(&options->gpus) && !(WITH_SETS & 1u << options->action))
+		result = error_set(error, "-G: %s takes no SET",
+		                   name_actions(1u << options->action, name, sizeof name));
 	if (result == 0 && options->strategy_given && options->set.notation != NOTATION_COUNT)
 		result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	if (result == 0 && options->group && options->action != ACTION_RUN && (options->all_tasks || options->attach))

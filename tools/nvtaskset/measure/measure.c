@@ -83,11 +83,7 @@ static int start_launcher(const struct measure_report *report, struct topology_l
 static int choose(const struct gpus_given *given, const struct topology_list *gpus, struct gpu_choices *chosen,
                   struct error *error)
 {
-	int result = given->count > 0 ? gpus_choose(chosen, gpus, given, error) : gpus_visible(chosen, gpus, error);
-
-	if (result == 0 && chosen->choices[0].set)
-		result = error_set(error, "-G: 'measure' takes no SET");
-	return result;
+	return given->count > 0 ? gpus_choose(chosen, gpus, given, error) : gpus_visible(chosen, gpus, error);
 }
 
 /* --- one GPU --------------------------------------------------------------------------------------------------- */

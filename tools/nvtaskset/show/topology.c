@@ -457,8 +457,6 @@ static int choose(struct subject *subject, const struct gpus_given *given, struc
 	} else if (gpus_choose(shown, &subject->gpus, given, error) < 0) {
 		return -1;
 	}
-	if (shown->choices[0].set)
-		return error_set(error, "-G %.60s: -T takes no SET", given->texts[0]);
 	return 0;
 }
 

@@ -49,9 +49,7 @@ static int take_gpus(struct trace *trace, struct error *error)
 		fprintf(stderr, "nvtaskset: %s; GPUs are named by their programs only\n", error->reason);
 		result = 0;
 	}
-	return result == 0 && chosen->count > 0 && chosen->choices[0].set
-	               ? error_set(error, "-G %.60s: a GPU without a SET", given->texts[0])
-	               : result;
+	return result;
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
