@@ -299,4 +299,8 @@ starts_command() {
 	refuses "/no/such: No such file or directory" nvtaskset curve --mps off /no/such
 	refuses "-t: only with a COMMAND, -p and 'cdi add'" nvtaskset curve -t "$$"
 	refuses "-G: 'curve' takes no SET" nvtaskset curve -G 0:ff "$$"
+	start_jobs -t 0-39
+	refuses "pid $PROGRAM: fewer than two jobs of 1000000 kernels in 1.0 s; take a smaller --kernels" \
+		nvtaskset curve --kernels 1000000 "$PROGRAM"
+	has_partition 0-39
 }

@@ -103,6 +103,15 @@ static void measure_kernels(struct study *study, struct curve_point *point)
 	}
 }
 
+static int explain_no_jobs(const struct study *study, struct error *error)
+{
+	return study->is_given ? error_set(error, "pid %d: fewer than two jobs of %llu kernels in %.1f s; take a "
+	                                          "smaller --kernels", (int)study->pid,
+	                                   (unsigned long long)study->rule.kernels, study->window_ns / 1e9)
+	                       : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it is never "
+	                                          "idle, or launches nothing", (int)study->pid);
+}
+
 static int measure_size(struct study *study, struct curve_point point, struct curve *curve, struct error *error)
 {
 	struct segment_revision wanted = {.count = 1};
@@ -121,8 +130,7 @@ static int measure_size(struct study *study, struct curve_point point, struct cu
 		return error_set(error, "pid %d: has ended", (int)study->pid);
 	study->why_ended = has_jobs ? NULL : "with fewer TPCs, too few jobs came to an end";
 	if (!has_jobs)
-		return curve->count > 0 ? 0 : error_set(error, "pid %d: no jobs can be told apart; --kernels N if it "
-		                                               "is never idle, or launches nothing", (int)study->pid);
+		return curve->count > 0 ? 0 : explain_no_jobs(study, error);
 	double next = SLOWER * point.job_ns, most = max_double(WINDOW_MOST_NS, JOBS_LEAST * next);
 
 	study->window_ns = max_double(WINDOW_NS,
