@@ -243,8 +243,8 @@ void nvtaskset_partition_close(struct nvtaskset_partition *partition);
 int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
-/* Sets the TPCs of a GPU that the process may use; other GPUs keep their TPCs. The next launch obeys. Takes less than a
- * microsecond, most of it for the kernel's lock against other programs with changes of the same partition. If another
+/* Sets the TPCs of a GPU that the process may use; other GPUs keep their TPCs. The next launch obeys. Takes some two
+ * microseconds, most of it for the kernel's lock against other programs with changes of the same partition. If another
  * program is stopped while holding the lock, waits for two seconds at most and then fails (BUSY); if another program
  * dies there, the old set stays in force. An empty set, or a set with TPCs that the GPU lacks, is an error. Does not
  * notice the end of the process: see nvtaskset_partition_check. */

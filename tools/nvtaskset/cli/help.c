@@ -92,8 +92,8 @@ static const struct {
 	{"measure",
 	 "Usage: nvtaskset measure [-G GPU]\n"
 	 "\n"
-	 "Find out by launching kernels which TPC is in which GPC, and keep the answer for\n"
-	 "-g, -n and -T. This is needed only where -T says that it does not know.\n"
+	 "Find out by launching kernels which mask bit and virtual GPC each TPC has, and\n"
+	 "keep the answer for -n and -T. Needed only where -T says that it does not know.\n"
 	 "\n", ""},
 };
 
