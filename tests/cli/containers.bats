@@ -144,6 +144,16 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[[ "$(nvtaskset -tp --group "$WORK/cdi/nvtaskset/a")" = *"current TPC list: 0-7"* ]]
 }
 
+@test "a failed add gives containers that run no setting and no GPU that they did not have" {
+	own_gpus h200-x2
+	cdi add --mps off -G 0 --weight 200 -t 0-7 a
+	nvtaskset --json -p --group "$WORK/cdi/nvtaskset/a" | jq "del(.time_ms)" >"$WORK/before"
+	mv "$WORK/cdi/nvtaskset.json" "$WORK/real"
+	ln -s "$WORK/real" "$WORK/cdi/nvtaskset.json"
+	run -1 cdi add --mps off -G all --quota 30% --memory 1G --priority 80 --weight 300 -t 8-15 a
+	nvtaskset --json -p --group "$WORK/cdi/nvtaskset/a" | jq "del(.time_ms)" | diff "$WORK/before" -
+}
+
 @test "a device without a name, of another program, harms no command" {
 	cdi add -t 0-7 --mps off a
 	jq '.devices = [{"containerEdits": {}}] + .devices' "$WORK/cdi/nvtaskset.json" >"$WORK/edited"

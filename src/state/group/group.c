@@ -301,18 +301,24 @@ void group_ledger_unmap(struct ledger *ledger)
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* `is_first`: only for a group without partitions; otherwise 1. */
-static int edit_locked(struct group_memory *memory, const struct segment_revision *wanted, bool is_first,
-                       struct error *error)
+struct change {
+	const struct segment_revision *wanted;
+	const struct segment_revision *before; /* `wanted` is taken back; NULL: put in */
+	bool is_first;                         /* only for a group without partitions; otherwise 1 */
+};
+
+static int edit_locked(struct group_memory *memory, const struct change *change, struct error *error)
 {
 	struct segment_revision revision;
 	uint64_t number;
 
 	if (!revisions_load(memory->ring, &memory->number, &revision, &number))
 		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
-	if (is_first && revision.count > 0)
+	if (change->is_first && revision.count > 0)
 		return 1;
-	if (revision_put_all(&revision, wanted, error) < 0)
+	if (change->before)
+		revision_put_back(&revision, change->wanted, change->before);
+	else if (revision_put_all(&revision, change->wanted, error) < 0)
 		return -1;
 	/* 0 and GROUP_LEFT are no numbers of a group. */
 	do
@@ -324,7 +330,7 @@ static int edit_locked(struct group_memory *memory, const struct segment_revisio
 	return 0;
 }
 
-static int edit(struct group *group, const struct segment_revision *wanted, bool is_first, struct error *error)
+static int edit(struct group *group, const struct change *change, struct error *error)
 {
 	if (group->is_copy || group->file < 0 || !shared_file_may_write(group->file))
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
@@ -332,7 +338,7 @@ static int edit(struct group *group, const struct segment_revision *wanted, bool
 	int result = shared_file_lock(group->file, NULL, error);
 
 	if (result == 0) {
-		result = edit_locked(group->memory, wanted, is_first, error);
+		result = edit_locked(group->memory, change, error);
 		shared_file_unlock(group->file);
 	}
 	return result;
@@ -340,12 +346,18 @@ static int edit(struct group *group, const struct segment_revision *wanted, bool
 
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error)
 {
-	return edit(group, wanted, false, error);
+	return edit(group, &(struct change){.wanted = wanted}, error);
+}
+
+int group_take_back(struct group *group, const struct segment_revision *given, const struct segment_revision *before,
+                    struct error *error)
+{
+	return edit(group, &(struct change){.wanted = given, .before = before}, error);
 }
 
 int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error)
 {
-	return edit(group, wanted, true, error);
+	return edit(group, &(struct change){.wanted = wanted, .is_first = true}, error);
 }
 
 int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,

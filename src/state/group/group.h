@@ -130,7 +130,12 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
  * the next launch. -1 with the reason, and nothing changed. */
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error);
 
-/* The same for a group without partitions. 1 if the group has partitions. */
+/* Takes the change `given` back, to `before` (revision_put_back): also a setting or GPU that `before` lacks. Later
+ * changes stay. -1 with the reason. */
+int group_take_back(struct group *group, const struct segment_revision *given, const struct segment_revision *before,
+                    struct error *error);
+
+/* The same as group_change for a group without partitions. 1 if the group has partitions. */
 int group_begin(struct group *group, const struct segment_revision *wanted, struct error *error);
 
 /* Turns a member's own revision into the revision in force; false if the group is damaged. */

@@ -341,18 +341,23 @@ static int follow(const char *group_path, const struct group *group, struct erro
 }
 
 /* Beside a file of a further user, no file is believed. */
-int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error)
+int pool_file_follow(const struct group *group, struct error *error)
 {
 	char link[64], path[PATH_MAX];
-	int result = group_change(group, wanted, error);
+	bool may_be = group->is_file && group->owner == geteuid();
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", group->file);
-	bool may_be = result == 0 && group->is_file && group->owner == geteuid();
 	ssize_t length = may_be ? readlink(link, path, sizeof path - 1) : -1;
 
-	if (length > 0 && path[0] == '/') {
-		path[length] = '\0';
-		result = follow(path, group, error);
-	}
-	return result;
+	if (length <= 0 || path[0] != '/')
+		return 0;
+	path[length] = '\0';
+	return follow(path, group, error);
+}
+
+int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error)
+{
+	int result = group_change(group, wanted, error);
+
+	return result == 0 ? pool_file_follow(group, error) : result;
 }

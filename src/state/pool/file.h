@@ -36,5 +36,8 @@ bool pool_file_find(const char *group_path, const char *but, struct pool_place *
  * -1 with the reason. */
 int pool_file_remove(const char *group_path, const char *but, struct error *error);
 
-/* group_change, also in the group's pool. -1 with the reason. */
+/* After a change of the group: the group's pool, if any, gets the change, too. -1 with the reason. */
+int pool_file_follow(const struct group *group, struct error *error);
+
+/* Both: group_change and pool_file_follow. -1 with the reason, also if only the pool could not follow. */
 int pool_file_change(struct group *group, const struct segment_revision *wanted, struct error *error);

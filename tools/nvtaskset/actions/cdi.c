@@ -254,8 +254,8 @@ static void put_back(struct plan *plan)
 	pool_file_remove(plan->path, plan->pool_before.name, NULL);
 	if (plan->is_new)
 		group_file_remove_locked(plan->path, NULL);
-	else if (plan->is_changed)
-		pool_file_change(&plan->group, &plan->before, NULL);
+	else if (plan->is_changed && group_take_back(&plan->group, &plan->revision, &plan->before, NULL) == 0)
+		pool_file_follow(&plan->group, NULL);
 }
 
 static int change_group(struct plan *plan, struct error *error)
