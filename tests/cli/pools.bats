@@ -244,6 +244,18 @@ nvtaskset/group=b: TPCs 8-15 of GPU 0; priority 80; pool main" ]
 	[ "$(ls "$WORK/cdi/nvtaskset/.pools")" = second ]
 }
 
+@test "a change of a group whose pool cannot follow is made, and has an exit status of its own" {
+	needs_containers
+	nvidia_specification
+	cdi add -t 0-7 --mps off --pool main a
+	mount -o remount,ro "$WORK/cdi/nvtaskset/.pools/main"
+	run -3 nvtaskset -tp --group "$WORK/cdi/nvtaskset/a" 8-15
+	[[ "$output" == "nvtaskset: the group has changed, and its pool has not: "*"Read-only file system" ]]
+	[[ "$(cdi list)" == "nvtaskset/group=a: TPCs 8-15 of GPU 0; "* ]]
+	mount -o remount,rw "$WORK/cdi/nvtaskset/.pools/main"
+	nvtaskset -tp --group "$WORK/cdi/nvtaskset/a" 8-15
+}
+
 @test "only who may mount makes a pool, and a failure leaves nothing" {
 	needs_another_user
 	chmod 755 "$HOST_DRIVER"

@@ -243,14 +243,17 @@ static int change_strays(const struct subject *subject, const struct segment_rev
 	return result < 0 ? EDITOR_SOME : 0;
 }
 
-/* Members follow at once, also idle ones. */
+/* Members follow at once, also idle ones, and also where the pool or a stray keeps the former partition. */
 static int change_group(struct subject *subject, const struct segment_revision *wanted, struct error *error)
 {
-	int result = pool_file_change(&subject->group, wanted, error) < 0 ? -1 : change_strays(subject, wanted, error);
+	if (group_change(&subject->group, wanted, error) < 0)
+		return -1;
+	bool is_followed = pool_file_follow(&subject->group, error) == 0;
+	int result = change_strays(subject, wanted, is_followed ? error : NULL);
 
-	for (size_t i = 0; result == 0 && i < subject->targets.count; i++)
+	for (size_t i = 0; i < subject->targets.count; i++)
 		editor_ring(&subject->targets.editors[i]);
-	return result;
+	return is_followed ? result : EDITOR_SOME;
 }
 
 #define ROUNDS 16
