@@ -279,9 +279,42 @@ starts_command() {
 	grep -qx '0-65' "$WORK/errors"
 	PROGRAM=$(jq .pid "$WORK/curve.json")
 	[ "$(ps -o ppid= -p "$PROGRAM" | tr -d ' ')" = "$curve" ]
+	has_partition 0-65
 	kill "$PROGRAM"
 	wait "$curve"
 	PROGRAM=
+}
+
+has_ended() { # PID…
+	not kill -0 "$@" 2>/dev/null
+}
+
+@test "a COMMAND ends with all that it has started where the command is interrupted or killed" {
+	local signal start=(sh -c 'sleep 1000 & echo $$ $! >"$0"; exec "$@"' "$WORK/pids" "$BUILD/tests/programs/play")
+	for signal in INT TERM KILL; do
+		: >"$WORK/pids"
+		env --default-signal nvtaskset curve --mps off --kernels 3 "${start[@]}" jobs 40000,60000,2000,2 3>&- \
+			>"$WORK/output" 2>&1 &
+		curve=$!
+		wait_until [ -s "$WORK/pids" ]
+		read -r PROGRAM child <"$WORK/pids"
+		ALL+=("$PROGRAM" "$child")
+		# In the second size, at the latest.
+		wait_until eval '[[ "$(list_of $PROGRAM 2>/dev/null)" = ?* && "$(list_of $PROGRAM)" != 0-65 ]]'
+		kill "-$signal" "$curve"
+		not wait "$curve"
+		wait_until has_ended "$PROGRAM"
+		wait_until has_ended "$child"
+	done
+	PROGRAM=
+}
+
+@test "a COMMAND that cannot be measured ends with all that it has started" {
+	run -1 nvtaskset curve --mps off --kernels 3 sh -c 'sleep 1000 & echo $! >"$0"; exec "$@"' "$WORK/pids" \
+		"$BUILD/tests/programs/play" where
+	child=$(cat "$WORK/pids")
+	ALL+=("$child")
+	wait_until has_ended "$child"
 }
 
 @test "a program that is never idle needs the number of kernels" {

@@ -143,6 +143,20 @@ start_jobs() { # PERIOD
 	wait_until only_first
 }
 
+@test "--apply fails: what a command has started ends with it" {
+	make_script "$WORK/parent" '#!/bin/sh' "sleep 1000 & echo \$! >'$WORK/child'" wait
+	tasks '{"name": "first", "command": ["'"$WORK/parent"'"], "period_ms": 50, "curve": "@"}' \
+		'{"name": "second", "command": ["/no/such"], "period_ms": 2000, "curve": "@"}'
+	# The shell may be ended before the start of sleep.
+	fails_late() {
+		: >"$WORK/child"
+		refuses "/no/such: No such file or directory" nvtaskset plan --mps off --apply "$WORK/tasks.json"
+		[ -s "$WORK/child" ]
+	}
+	wait_until fails_late
+	wait_until not kill -0 "$(cat "$WORK/child")"
+}
+
 @test "--apply fails at the last of those that run: the others have what they had" {
 	local name
 	start_in first -t 0-9

@@ -78,7 +78,7 @@ int tasks_apply(struct tasks *tasks, const struct space *space, struct error *er
 				result = apply_task(&tasks->list[i], space, error);
 		}
 	}
-	return programs_restorer_end(result < 0, error) < 0 ? -1 : result;
+	return programs_restorer_end(result < 0 ? RESTORER_ENDS : RESTORER_LEAVES, error) < 0 ? -1 : result;
 }
 
 int tasks_check(struct tasks *tasks, double seconds, struct error *error)

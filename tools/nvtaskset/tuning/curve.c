@@ -386,16 +386,18 @@ int action_curve(const struct options *options, struct error *error)
 		return error_set_errno(error, "%.200s", options->svg);
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options->mps.mode),
 	         options->gpus.count > 0 ? options->gpus.texts[0] : "0");
-	int result = is_new ? program_start(&study.pid, line, options->command, false, error)
-	                    : tables_parse_pid(&study.pid, options->pid, error);
+	int result = is_new ? 0 : tables_parse_pid(&study.pid, options->pid, error);
+
+	if (result == 0)
+		result = programs_restorer_start(error);
+	if (result == 0 && is_new)
+		result = program_start(&study.pid, line, options->command, true, error);
 	double begin = clock_ms();
-	bool is_done = result == 0 && programs_restorer_start(error) == 0 && prepare_study(&study, is_new,
-	                                                                                   error) == 0 &&
-	               measure(&study, error) == 0;
+	bool is_done = result == 0 && prepare_study(&study, is_new, error) == 0 && measure(&study, error) == 0;
 
 	study.seconds = (clock_ms() - begin) / 1000;
 	progress_end();
-	is_done = programs_restorer_end(true, error) == 0 && is_done;
+	is_done = programs_restorer_end(RESTORER_GIVES_BACK, error) == 0 && is_done;
 	result = is_done ? report(&study, options->json, options->svg, error) : -1;
 	monitor_end(study.monitor);
 	program_end(is_new ? study.pid : 0, result < 0 ? SIGTERM : 0);

@@ -22,10 +22,11 @@ static struct {
 	int pipe;
 	struct restorer_memory { /* shared with the child */
 		_Atomic size_t count;
-		_Atomic bool leaves; /* programs keep their partitions */
+		_Atomic enum restorer_way way;
 		struct kept {
 			pid_t pid;
-			bool is_new;                         /* the restorer ends the program */
+			bool is_new;                         /* started by us */
+			_Atomic bool is_changed;             /* has been edited: `before` is known */
 			struct segment_revision before;      /* the partition to give back */
 			struct segment_revision given, next; /* our last edit, and the edit in the making */
 		} list[PROGRAMS_MAX];
@@ -91,15 +92,21 @@ static int explain_kept(const struct kept *kept, struct error *error)
 	                 (int)kept->pid, gpu, before ? tpcset_format_list(&before->set, list) : "all", (int)kept->pid);
 }
 
-static int give_all_back(struct error *error)
+/* A program's own programs, too: COMMAND may be a shell. program_start has made the session. */
+static void end_session(pid_t pid, int signal)
 {
-	struct kept *end = restorer.memory->list + restorer.memory->count;
+	kill(-pid, signal);
+}
+
+static int give_all_back(enum restorer_way way, struct error *error)
+{
+	struct kept *end = restorer.memory->list + (way != RESTORER_LEAVES ? restorer.memory->count : 0);
 	int result = 0;
 
 	for (struct kept *kept = restorer.memory->list; kept < end; kept++) {
-		if (kept->is_new)
-			kill(kept->pid, SIGTERM);
-		else if (!give_back(kept))
+		if (kept->is_new && way == RESTORER_ENDS)
+			end_session(kept->pid, SIGTERM);
+		else if (kept->is_changed && !give_back(kept))
 			result = explain_kept(kept, error);
 	}
 	return result;
@@ -118,7 +125,7 @@ static _Noreturn void restorer_main(int pipe)
 		dup2(nothing, file);
 	close(restorer.pipe);
 	(void)TEMP_FAILURE_RETRY(read(pipe, &byte, 1));
-	_exit(restorer.memory->leaves || give_all_back(NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	_exit(give_all_back(restorer.memory->way, NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -196,17 +203,20 @@ int programs_restorer_change(struct editor *editor, const struct segment_revisio
 
 	while (kept < end && kept->pid != editor->pid)
 		kept++;
+	bool is_first = kept == end || !kept->is_changed;
+
 	kept->pid = editor->pid;
-	if (kept == end && editor_read(editor, &kept->before, error) < 0)
+	if (is_first && editor_read(editor, &kept->before, error) < 0)
 		return -1;
 	kept->next = *wanted;
+	kept->is_changed = true;
 	if (kept == end)
 		restorer.memory->count++;
 	if (told != 0)
 		return error_set(error, "told to end by a signal");
 	if (editor_change_one(editor, wanted, &seen, error) < 0)
 		return -1;
-	if (!have_same(&seen, kept == end ? &kept->before : &kept->given, wanted)) {
+	if (!have_same(&seen, is_first ? &kept->before : &kept->given, wanted)) {
 		editor_take_back(editor, wanted, &seen);
 		return error_set(error, "pid %d: somebody else has changed its partition meanwhile", (int)editor->pid);
 	}
@@ -214,20 +224,22 @@ int programs_restorer_change(struct editor *editor, const struct segment_revisio
 	return 0;
 }
 
-/* The child may have been killed, and this process not. */
-int programs_restorer_end(bool gives_back, struct error *error)
+/* The child may have been killed, and this process not. A signal counts also while the child gives back. */
+int programs_restorer_end(enum restorer_way way, struct error *error)
 {
 	int status = 0, result = 0;
 
 	if (restorer.child <= 0)
 		return 0;
-	gives_back = gives_back || told != 0;
-	restorer.memory->leaves = !gives_back;
+	way = told != 0 ? RESTORER_ENDS : way;
+	restorer.memory->way = way;
 	close(restorer.pipe);
 	bool is_done = TEMP_FAILURE_RETRY(waitpid(restorer.child, &status, 0)) == restorer.child && status == 0;
 
-	if (gives_back && !is_done)
-		result = give_all_back(error);
+	if (told != 0 && way != RESTORER_ENDS)
+		result = give_all_back(RESTORER_ENDS, error);
+	else if (!is_done)
+		result = give_all_back(way, error);
 	note_no_signals();
 	restorer.child = 0;
 	if (result == 0 && told != 0)
@@ -254,7 +266,8 @@ int program_start(pid_t *pid, char *line, char *command[], bool is_kept, struct 
 		note_no_signals();
 		setsid();
 		if (is_kept) {
-			restorer.memory->list[restorer.memory->count] = (struct kept){.pid = getpid(), .is_new = true};
+			restorer.memory->list[restorer.memory->count].pid = getpid();
+			restorer.memory->list[restorer.memory->count].is_new = true;
 			restorer.memory->count++;
 		}
 		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
@@ -303,7 +316,7 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 void program_end(pid_t pid, int signal)
 {
 	if (pid > 0) {
-		kill(pid, signal);
+		end_session(pid, signal);
 		await_end(pid, 0);
 	}
 }

@@ -35,10 +35,10 @@ int programs_space_choose(const struct space *space, unsigned int tpcs, struct s
 
 /* --- the restorer ----------------------------------------------------------------------------------------------------
  * Changes partitions for a while, or all together. The restorer, a child of this process, gives the partitions back,
- * and ends the programs that were started: when told, and also when this process ends in any way, by SIGKILL too. The
- * child is in a session of its own: signals to the programs of our terminal do not reach the child. If the child was
- * killed, this process gives all back. If both are killed, with a whole container say, all stays. An edit by another
- * program stays, too: a quota, say, or the partition itself. */
+ * and ends the programs that were started, with the programs of their sessions: when told, and also when this process
+ * ends in any way, by SIGKILL too. The child is in a session of its own: signals to the programs of our terminal do
+ * not reach the child. If the child was killed, this process gives all back. If both are killed, with a whole
+ * container say, all stays. An edit by another program stays, too: a quota, say, or the partition itself. */
 
 #define PROGRAMS_MAX 64 /* the most programs of a restorer */
 
@@ -52,9 +52,15 @@ bool programs_restorer_must_end(void);
 /* Changes a program, as often as wanted; fails after a change by another program, and after a signal. */
 int programs_restorer_change(struct editor *editor, const struct segment_revision *wanted, struct error *error);
 
-/* Gives all back, or leaves all as it is; and waits. After a signal, gives all back, and ends this process by the
- * signal. -1 with the command that gives a partition back, if giving back failed. */
-int programs_restorer_end(bool gives_back, struct error *error);
+enum restorer_way {
+	RESTORER_ENDS,       /* partitions are given back, and programs that were started here end */
+	RESTORER_GIVES_BACK, /* partitions are given back, and programs go on */
+	RESTORER_LEAVES      /* everything stays */
+};
+
+/* Goes the way, and waits. After a signal, RESTORER_ENDS, and ends this process by the signal. -1 with the command that
+ * gives a partition back, if giving back failed. */
+int programs_restorer_end(enum restorer_way way, struct error *error);
 
 /* --- starting and opening ----------------------------------------------------------------------------------------- */
 
@@ -70,7 +76,8 @@ const char *program_mps(enum mps_mode mode);
 #define PROGRAM_SECONDS 120 /* the longest wait */
 int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program started here, if any, and waits for the end; signal 0: only waits. The pid stays reserved. */
+/* Ends a program started here, if any, with the programs of the same session, and waits for the program's end; signal
+ * 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
 /* A neighbour that disturbs. NEIGHBOUR_ARGUMENT: the first argument, by which the command becomes a neighbour.
