@@ -54,6 +54,15 @@ has_library() {
 	end_intact
 }
 
+@test "to be attached to is a change, also where the output is lost" {
+	start_plain busy launch=1
+	runs_on 0-65
+	run -3 bash -c "nvtaskset --attach -p $PROGRAM >/dev/full"
+	[ "$output" = "nvtaskset: standard output: No space left on device; the change has been made" ]
+	[ "$(list_of "$PROGRAM")" = 0-65 ]
+	end_intact
+}
+
 @test "attach and change, and the next kernel obeys" {
 	start_plain busy launch=1
 	runs_on 0-65

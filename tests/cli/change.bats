@@ -70,10 +70,10 @@ load playing
 @test "a change that cannot be reported is made, and has an exit status of its own" {
 	start_program -t 0-7
 	run -3 bash -c "nvtaskset -tp 5 $PROGRAM >/dev/full"
-	[ "$output" = "nvtaskset: standard output: No space left on device; the partition has been changed" ]
+	[ "$output" = "nvtaskset: standard output: No space left on device; the change has been made" ]
 	runs_on 5
 	run -3 bash -c "nvtaskset -tp 6 $PROGRAM >&-"
-	[ "$output" = "nvtaskset: standard output: Bad file descriptor; the partition has been changed" ]
+	[ "$output" = "nvtaskset: standard output: Bad file descriptor; the change has been made" ]
 	runs_on 6
 	# A command that only shows changes nothing.
 	refuses "standard output: No space left on device" bash -c "nvtaskset -tp $PROGRAM >/dev/full"

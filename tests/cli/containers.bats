@@ -181,6 +181,14 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[ "$(contain y nvtaskset/group=c sh -c 'test ! -e /opt/nvtaskset/mps && echo "$CUDA_MPS_PIPE_DIRECTORY"')" = /dev/null ]
 }
 
+@test "output that is lost does not hide that a device was made" {
+	run -3 bash -c "nvtaskset cdi add --output '$WORK/cdi/nvtaskset.json' -t 0-7 --mps off a >/dev/full"
+	[ "$output" = "nvtaskset: standard output: No space left on device; the change has been made" ]
+	[ "$(edits_of a '.env[1]')" = '"CUDA_MPS_PIPE_DIRECTORY=/dev/null"' ]
+	run -1 bash -c "nvtaskset cdi add --output '$WORK/cdi/nvtaskset.json' -t 8-15 --mps off --dry-run b >/dev/full"
+	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+}
+
 @test "an installation that others can change is not given to containers" {
 	needs_root
 	mkdir "$WORK/bin"

@@ -144,6 +144,10 @@ is_limited_by() { # VARIABLE VALUE
 	[ "$output" = "stopped the control daemon in $WORK/mps" ]
 	[ ! -e "$WORK/mps/running" ]
 	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps stop
+	FAKE_MPS_LINGER=600 fake nvtaskset -t 0 true 3>&-
+	run -3 fake bash -c 'nvtaskset mps stop >/dev/full'
+	[ "$output" = "nvtaskset: standard output: No space left on device; the change has been made" ]
+	[ ! -e "$WORK/mps/running" ]
 }
 
 @test "--mps-stop leaves other users' daemons and clients alone, unless forced" {

@@ -130,6 +130,19 @@ start_jobs() { # PERIOD
 	[ "$(list_of "$second")" = "$(jq -r '.tasks[1].tpc_list' "$WORK/plan.json")" ]
 }
 
+@test "--apply that cannot be reported is made, and has an exit status of its own" {
+	start_in first -t 0-9
+	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}'
+	for option in --json --; do
+		nvtaskset -tp 0-9 "$first"
+		run -3 bash -c "nvtaskset plan --mps off --apply $option '$WORK/tasks.json' >/dev/full"
+		[ "$output" = "nvtaskset: standard output: No space left on device; the change has been made" ]
+		[ "$(list_of "$first")" != 0-9 ]
+	done
+	run -1 bash -c "nvtaskset plan --mps off '$WORK/tasks.json' >/dev/full"
+	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+}
+
 @test "--apply does all or nothing" {
 	start_in first -t 0-9
 	tasks '{"name": "first", "pid": '"$first"', "period_ms": 50, "curve": "@"}' \

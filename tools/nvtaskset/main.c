@@ -47,16 +47,27 @@ static int (*const actions[])(const struct options *options, struct error *error
 #undef ACTION_ROW
 };
 
-/* The output was lost. A changed partition stays changed, and the exit status must say so. */
+#define CHANGING (1u << ACTION_CHANGE | 1u << ACTION_MPS_STOP | 1u << ACTION_SYSTEM_ENABLE | \
+                  1u << ACTION_SYSTEM_DISABLE | 1u << ACTION_CDI_ADD | 1u << ACTION_CDI_REMOVE)
+
+/* Whether a successful action has changed anything. */
+static bool has_changed(const struct options *options)
+{
+	bool gives = options->action == ACTION_SHOW &&
+	             (options->attach || revision_gives_any(&options->settings, SETTING_COUNT));
+	bool applies = options->action == ACTION_PLAN && options->apply;
+
+	return !options->dry_run && (CHANGING >> options->action & 1 || gives || applies);
+}
+
+/* The output was lost. Changes stay, and the exit status must say so. */
 static int explain_lost_output(const struct options *options, struct error *error)
 {
 	struct error why = *error;
 
-	bool changes = options->action == ACTION_CHANGE || revision_gives_any(&options->settings, SETTING_COUNT);
-
-	if (!changes || options->action == ACTION_RUN || options->dry_run)
+	if (!has_changed(options))
 		return EXIT_FAILURE;
-	error_set(error, "%.200s; the partition has been changed", why.reason);
+	error_set(error, "%.200s; the change has been made", why.reason);
 	return EXIT_CHANGED;
 }
 
