@@ -84,6 +84,9 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	[ ! -e "$WORK/cdi/nvtaskset.json" ]
 	echo '{"kind": "vendor.com/device", "devices": []}' >"$WORK/cdi/nvtaskset.json"
 	refuses "$WORK/cdi/nvtaskset.json: not a specification of nvtaskset's: remove it" cdi add -t 0-7 --mps off infer
+	# An unreadable file may be a specification.
+	ln -sf nvtaskset.json "$WORK/cdi/nvtaskset.json"
+	refuses "$WORK/cdi/nvtaskset.json: Too many levels of symbolic links" cdi add -t 0-7 --mps off infer
 }
 
 @test "what a killed command has left of a device can be removed" {

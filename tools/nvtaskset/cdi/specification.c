@@ -60,12 +60,10 @@ int specification_open(struct specification *specification, const char *path, st
 		return -1;
 	FILE *file = fopen(specification->path, "re");
 
-	if (!file && errno == ENOENT)
-		return 0;
-	if (file) {
-		specification->root = json_loadf(file, 0, NULL);
-		fclose(file);
-	}
+	if (!file)
+		return errno == ENOENT ? 0 : error_set_errno(error, "%.200s", specification->path);
+	specification->root = json_loadf(file, 0, NULL);
+	fclose(file);
 	return is_ours(specification->root)
 	               ? 0
 	               : error_set(error, "%.200s: not a specification of nvtaskset's: remove it", specification->path);
