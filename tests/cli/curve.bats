@@ -330,6 +330,7 @@ has_ended() { # PID…
 	refuses "--beside noise: must be one of: memory compute" nvtaskset curve --beside noise 1
 	refuses "--kernels 0: must be 1-1000000" nvtaskset curve --kernels 0 1
 	refuses "/no/such: No such file or directory" nvtaskset curve --mps off /no/such
+	refuses "'1': too many words" nvtaskset curve --mps off -G "$(printf '1 %.0s' {1..30})" true
 	refuses "-t: only with a COMMAND, -p and 'cdi add'" nvtaskset curve -t "$$"
 	refuses "-G: 'curve' takes no SET" nvtaskset curve -G 0:ff "$$"
 	start_jobs -t 0-39

@@ -521,14 +521,20 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	return result == 0 ? settle_mps(options, error) : -1;
 }
 
+#define LINE_WORDS 18 /* more than any line has */
+
 /* The parser sees a word in the place of COMMAND, and must not examine COMMAND. */
 int parse_line(struct options *options, char *line, char **command, struct error *error)
 {
-	static char *words[20]; /* more than any line has */
+	static char *words[LINE_WORDS + 2];
+	char *word = strtok(line, " ");
 	int count = 0;
 
-	for (char *word = strtok(line, " "); word; word = strtok(NULL, " "))
+	for (; word && count < LINE_WORDS; word = strtok(NULL, " "))
 		words[count++] = word;
+	/* A word of the user's stands in the line: -G. */
+	if (word)
+		return error_set(error, "'%.60s': too many words", word);
 	if (command)
 		words[count++] = "COMMAND";
 	words[count] = NULL;
