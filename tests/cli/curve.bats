@@ -187,6 +187,8 @@ has_neighbour() {
 	echo old >"$WORK/curve.svg"
 	not nvtaskset curve --svg "$WORK/curve.svg" $$
 	[ "$(cat "$WORK/curve.svg")" = old ]
+	not nvtaskset curve --svg "$WORK/new.svg" $$
+	[ ! -e "$WORK/new.svg" ]
 }
 
 @test "a partition that somebody else has changed meanwhile stays" {

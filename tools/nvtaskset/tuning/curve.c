@@ -11,6 +11,8 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define WINDOW_NS 300e6    /* the shortest measurement of a size */
 #define WINDOW_JOBS 12     /* jobs in a measurement, within the bounds */
@@ -370,6 +372,20 @@ static int report(struct study *study, bool json, const char *svg, struct error 
 	return file && !ferror(file) && fclose(file) == 0 ? 0 : error_set_errno(error, "%.200s", svg);
 }
 
+/* An old picture stays until the end, and a new one is made at the end: a failure in between leaves no empty file. */
+static int check_picture(const char *path, struct error *error)
+{
+	struct stat status;
+	bool is_new = lstat(path, &status) < 0;
+	FILE *file = fopen(path, "ae");
+
+	if (!file || fclose(file) != 0)
+		return error_set_errno(error, "%.200s", path);
+	if (is_new)
+		unlink(path);
+	return 0;
+}
+
 /* COMMAND has all TPCs at first. Its output must not mix with ours. Afterwards COMMAND goes on, and we wait. */
 int action_curve(const struct options *options, struct error *error)
 {
@@ -380,10 +396,8 @@ int action_curve(const struct options *options, struct error *error)
 	study = (struct study){.neighbour = options->beside, .window_ns = WINDOW_MOST_NS, .is_given = is_given,
 	                       .rule = {.kernels = options->kernels, .same = is_given},
 	                       .space = {.given = &options->gpus, .mps = options->mps.mode}};
-	FILE *picture = options->svg ? fopen(options->svg, "ae") : NULL; /* an old picture stays until the end */
-
-	if (options->svg && (!picture || fclose(picture) != 0))
-		return error_set_errno(error, "%.200s", options->svg);
+	if (options->svg && check_picture(options->svg, error) < 0)
+		return -1;
 	snprintf(line, sizeof line, "nvtaskset --mps %s -G %.60s all", program_mps(options->mps.mode),
 	         options->gpus.count > 0 ? options->gpus.texts[0] : "0");
 	int result = is_new ? 0 : tables_parse_pid(&study.pid, options->pid, error);
