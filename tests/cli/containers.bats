@@ -99,6 +99,13 @@ nvtaskset/group=batch: TPCs 16-31 of GPU 0; quota 30ms/100ms" ]
 	cdi add -n 60 --mps off other
 }
 
+@test "a device whose groups' directory was removed can be removed" {
+	cdi add -t 0-7 --mps off a
+	rm -r "$WORK/cdi/nvtaskset"
+	cdi remove a
+	[ ! -e "$WORK/cdi/nvtaskset.json" ]
+}
+
 @test "those that choose at once get different TPCs, and all are in the specification" {
 	for i in 1 2 3 4 5 6; do
 		cdi add -n 11 --mps off "pod$i" >"$WORK/out$i" 2>&1 3>&- &

@@ -325,6 +325,7 @@ int action_cdi_add(const struct options *options, struct error *error)
 int action_cdi_remove(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
+	char real[PATH_MAX];
 	int result;
 
 	plan = (struct plan){.options = options, .lock = -1};
@@ -334,6 +335,9 @@ int action_cdi_remove(const struct options *options, struct error *error)
 	if (result == 0 && !specification_find(&plan.specification, options->group) &&
 	    (specification_check_name(options->group, NULL) < 0 || access(plan.path, F_OK) < 0))
 		result = error_set(error, "%.80s: no device of %.200s", options->group, plan.specification.path);
+	/* A groups' directory that was removed by hand is made again, for the lock. */
+	if (result == 0)
+		result = trust_make_directory(plan.specification.directory, real, error);
 	if (result == 0)
 		result = read_locked(&plan, error);
 	if (result == 0) {
