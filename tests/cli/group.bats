@@ -93,6 +93,8 @@ group g$$'s new TPC list: 8-15" ]
 	come_to 0-7 d
 	[ ! -s "$WORK/d.errors" ]
 	refuses "TPC 66: this GPU has TPCs 0-65" nv --group "g$$" -t 66 true
+	refuses "'garbage': not a number of TPCs such as 20 or 57%" nv --group "g$$" -n garbage true
+	refuses "67 TPCs: this GPU has 66" nv --group "g$$" -n 67 true
 }
 
 # The kernel would end a process that makes a longer file.
