@@ -40,6 +40,19 @@ static bool copy_revision(const revisions_ring ring, const _Atomic uint64_t *in_
 	return ring_is_whole(in_force, number, REVISIONS_RING);
 }
 
+/* Two partitions of one GPU would be two rows of one program, and two samples of one metric. */
+static bool is_revision(const struct segment_revision *revision)
+{
+	bool is_one = revision->count <= SEGMENT_GPUS;
+
+	for (uint32_t i = 1; is_one && i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+
+		is_one = revision_find_partition(revision, partition->pci) == partition;
+	}
+	return is_one;
+}
+
 bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
                     uint64_t *number)
 {
@@ -49,7 +62,7 @@ bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force,
 		*number = atomic_load_explicit(in_force, memory_order_acquire);
 		whole = copy_revision(ring, in_force, *number, revision);
 	}
-	return whole && revision->count <= SEGMENT_GPUS;
+	return whole && is_revision(revision);
 }
 
 const struct segment_partition *revision_find_partition(const struct segment_revision *revision, struct pci_address pci)

@@ -195,6 +195,6 @@ typedef _Atomic uint64_t revisions_ring[REVISIONS_RING][REVISIONS_WORDS];
 void revisions_store(revisions_ring ring, uint64_t number, const struct segment_revision *revision);
 
 /* Copies the revision in force, and the number. Bounded work. False, with `revision` undefined, if editors overtook
- * each attempt to copy, or the copy is not a revision. */
+ * each attempt to copy, or the copy is no revision: too many partitions, or two of one GPU. */
 bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
                     uint64_t *number);

@@ -115,6 +115,15 @@ group_file_of() { # PID
 	refuses "pid $hostile: its segment is damaged" nvtaskset trace "$hostile"
 }
 
+# The formats of metrics forbid two samples with the same labels.
+@test "two partitions of one GPU are no partition, and no two samples of one metric" {
+	play twice "${GPU%%:*}"
+	nvtaskset metrics >"$WORK/metrics"
+	[ "$(grep -v '^#' "$WORK/metrics" | sed 's/ [^ ]*$//' | sort | uniq -d)" = "" ]
+	refuses "pid $hostile: its segment is damaged" nvtaskset top --once "$hostile"
+	all_end
+}
+
 @test "a group of another user's makes no name of one's own mean several" {
 	start_root --group "g$$" -t 0-3
 	start_as theirs "${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60

@@ -63,6 +63,20 @@ static void trick_many(char **arguments)
 	make_segment_on((unsigned int)strtoul(arguments[1], NULL, 0));
 }
 
+/* Two partitions of the GPU in this domain. */
+static void trick_twice(char **arguments)
+{
+	struct pci_address pci = {.domain = (uint32_t)strtoul(arguments[0], NULL, 16), .device = 6};
+	struct segment_revision revision = {.count = 2, .partitions = {{.pci = pci}, {.pci = pci}}};
+	struct error error;
+
+	tpcset_add_range(&revision.partitions[0].set, 0, 3);
+	tpcset_add_range(&revision.partitions[1].set, 4, 7);
+	if (segment_create(&segment, &revision, NULL, -1, -1, &error) < 0)
+		errx(1, "%s", error.reason);
+	segment_set_at_work(&segment);
+}
+
 /* Its partition cannot be read. */
 static void trick_damaged(char **arguments)
 {
@@ -321,7 +335,7 @@ int main(int count, char **arguments)
 	} tricks[] = {
 		{"environ", trick_environ, 1}, {"unmapped", trick_unmapped, 0}, {"claim", trick_claim, 2}, {"read", trick_read, 1},
 		{"silent", trick_silent, 1},   {"open", trick_open, 2},         {"lock", trick_lock, 1},   {"many", trick_many, 2},
-		{"damaged", trick_damaged, 0}, {"names", trick_names, 0},
+		{"damaged", trick_damaged, 0}, {"names", trick_names, 0},     {"twice", trick_twice, 1},
 	};
 	size_t trick = 0;
 
