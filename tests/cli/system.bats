@@ -124,6 +124,15 @@ where_in_container() { # NAME, and variables
 	[ "$output" = 3-5 ]
 }
 
+@test "a parent that ignores SIGCHLD is no failure" {
+	before=$(state)
+	for word in enable disable; do
+		run -0 on_machine env --ignore-signal=CHLD "$installed" system "$word"
+		[[ "$output" == "${word}d: programs that start from now on "* ]]
+	done
+	diff <(echo "$before") <(state)
+}
+
 # system enable refuses for this reason, and changes nothing.
 refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	local reason=$1 before

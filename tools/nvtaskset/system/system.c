@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -247,15 +248,21 @@ static int start_ldconfig(pid_t *pid, const char *cache, int held)
  * keeps the descriptor `held` open: a lock until the end of ldconfig, even if we are killed. */
 static int make_cache(const char *cache, int held, struct error *error)
 {
+	/* Under a parent that ignored SIGCHLD, no child would leave a status. */
+	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
+	struct sigaction inherited;
 	int status = -1;
 	pid_t pid;
+
+	sigaction(SIGCHLD, &ordinary, &inherited);
 	int failed = start_ldconfig(&pid, cache, held);
 
-	if (failed) {
-		errno = failed;
+	if (failed == 0)
+		(void)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
+	sigaction(SIGCHLD, &inherited, NULL);
+	errno = failed;
+	if (failed)
 		return error_set_errno(error, PROGRAM ", which makes the dynamic linker's cache");
-	}
-	(void)TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
 	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to "
 	                                                  "see why");
 }
