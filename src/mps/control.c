@@ -87,12 +87,30 @@ static int await(pid_t child, bool leads_session)
 	return result;
 }
 
+static rlim_t file_limit(void)
+{
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	return limit.rlim_cur;
+}
+
+/* Beyond the limit, the kernel would end the writer (SIGXFSZ). False with errno. */
+static bool has_room(size_t length)
+{
+	bool has = length <= file_limit();
+
+	if (!has)
+		errno = EFBIG;
+	return has;
+}
+
 /* Memfds, not pipes: the daemon keeps the starter's descriptors. Never a standard descriptor: a closed standard
  * descriptor is replaced later. */
 static int memory_file(const char *content)
 {
 	ssize_t length = (ssize_t)strlen(content);
-	int file = memfd_create("nvtaskset-mps", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int file = has_room((size_t)length) ? memfd_create("nvtaskset-mps", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
 	int moved = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
 
 	if (file >= 0)
@@ -107,11 +125,8 @@ static int memory_file(const char *content)
 /* Memory for an answer. The file cannot grow: a program that writes without end gets an error, and fills no memory. */
 static int answer_file(void)
 {
-	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
-	int file = memory_file("");
-
-	getrlimit(RLIMIT_FSIZE, &limit);
-	rlim_t size = limit.rlim_cur < MPS_CONTROL_ANSWER ? limit.rlim_cur : MPS_CONTROL_ANSWER;
+	rlim_t limit = file_limit(), size = limit < MPS_CONTROL_ANSWER ? limit : MPS_CONTROL_ANSWER;
+	int file = has_room(1) ? memory_file("") : -1;
 
 	if (file >= 0 && (ftruncate(file, (off_t)size) < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_GROW) < 0)) {
 		close(file);

@@ -59,7 +59,7 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 	int result = call_daemon(control, status, answer);
 
 	if (result == MPS_CONTROL_IMPOSSIBLE)
-		return error_set_errno(error, "MPS: %.200s cannot be run", control);
+		return mps_explain(result, control, status, error);
 	if (result == MPS_CONTROL_OVERDUE)
 		return error_set(error, "MPS: the control daemon does not start: not done after %d s",
 		                 mps_patience_ms / 1000);

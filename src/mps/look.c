@@ -84,10 +84,18 @@ void mps_forget(void)
 	early.server = 0;
 }
 
+static int cannot_run(const char *control, struct error *error)
+{
+	return errno == EFBIG
+	               ? error_set(error, "MPS: the limit for files (ulimit -f) leaves no room for the control "
+	                                  "daemon's answer")
+	               : error_set_errno(error, "MPS: %.200s cannot be run", control);
+}
+
 int mps_explain(int result, const char *control, const struct mps_status *status, struct error *error)
 {
 	if (result == MPS_CONTROL_IMPOSSIBLE)
-		return error_set_errno(error, "MPS: %.200s cannot be run", control);
+		return cannot_run(control, error);
 	if (result == MPS_CONTROL_OVERDUE)
 		return error_set(error, "MPS: the control daemon in %.100s does not answer: "
 		                        "end it with 'echo quit | " MPS_CONTROL "' or kill it", status->pipe_directory);

@@ -56,6 +56,16 @@ is_limited_by() { # VARIABLE VALUE
 	[ "$output" = ran ]
 }
 
+# The kernel would end a process that writes a longer file.
+@test "a limit for files that leaves no room for an answer is a reason" {
+	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
+	for mode in auto on; do # a daemon that is to be started, and one that runs
+		run fake bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset --mps $mode -t 0 true
+		[ "$status $output" = "1 nvtaskset: MPS: the limit for files (ulimit -f) leaves no room for the control daemon's answer; --mps off runs without MPS" ]
+		[ $mode = on ] || fake nvidia-cuda-mps-control -d 3>&-
+	done
+}
+
 @test "a full server" {
 	fake nvidia-cuda-mps-control -d 3>&-
 	FAKE_MPS_CLIENTS=14 run fake nvtaskset -t 0 echo ran

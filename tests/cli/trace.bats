@@ -189,6 +189,12 @@ no_bar_overlaps() {
 	[[ "$OUTPUT" == *"standard output is a terminal: add -o FILE, or --terminal"* ]]
 }
 
+@test "a limit for files that leaves no room for the file is a reason" {
+	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
+	run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset trace -o "$WORK/file" --seconds 0.1
+	[ "$status $output" = "1 nvtaskset: $WORK/file: File too large" ]
+}
+
 @test "another user's program is refused" {
 	needs_another_user
 	start_program -t 0-3

@@ -151,6 +151,13 @@ static int end_file(struct trace *trace, struct error *error)
 	return 0;
 }
 
+/* Beyond a limit of the file's size, a write is to fail, and not to end the command. */
+static FILE *open_file(const char *path)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	return path ? fopen(path, "we") : stdout;
+}
+
 static int record_all(struct trace *trace, struct error *error)
 {
 	const char *path = trace->options->output;
@@ -164,7 +171,7 @@ static int record_all(struct trace *trace, struct error *error)
 	trace->activities.watched.listener = (struct listener){tracks, tracks_want, tracks_hear};
 	if (begin(trace, error) < 0)
 		return -1;
-	tracks->file = path ? fopen(path, "we") : stdout;
+	tracks->file = open_file(path);
 	if (!tracks->file)
 		return error_set_errno(error, "%.200s", path);
 	tracks_follow(tracks, &trace->activities);
