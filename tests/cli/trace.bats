@@ -189,6 +189,36 @@ no_bar_overlaps() {
 	[[ "$OUTPUT" == *"standard output is a terminal: add -o FILE, or --terminal"* ]]
 }
 
+# A command that sleeps.
+sleeps() { # PID
+	[ "$(sed -n 's/^Name:[[:blank:]]*//p; s/^State:[[:blank:]]*\(.\).*/\1/p' "/proc/$1/status" | xargs)" = "nvtaskset S" ]
+}
+
+is_gone() { # PID
+	! kill -0 "$1" 2>/dev/null
+}
+
+are_ended() {
+	local signal
+	for signal in INT TERM HUP; do
+		"$BUILD/nvtaskset" trace -o "$WORK/pipe" 2>"$WORK/said" 3>&- 7<&- &
+		recorder=$!
+		ALL+=("$recorder")
+		wait_until sleeps "$recorder"
+		kill -s $signal "$recorder"
+		wait_until is_gone "$recorder"
+	done
+}
+
+@test "a pipe that nobody reads: a signal ends the opening, and the writing" {
+	mkfifo "$WORK/pipe"
+	are_ended
+	exec 7<>"$WORK/pipe"
+	dd if=/dev/zero of="$WORK/pipe" oflag=nonblock bs=4096 2>/dev/null || true
+	are_ended
+	exec 7>&-
+}
+
 @test "a limit for files that leaves no room for the file is a reason" {
 	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
 	run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset trace -o "$WORK/file" --seconds 0.1

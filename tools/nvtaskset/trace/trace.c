@@ -7,18 +7,22 @@
 #include "tracks.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #define FIND_MS 1000 /* between two looks for new programs */
 
 struct trace {
 	const struct options *options;
-	const char *name; /* of the recording */
+	const char *name; /* of the output */
+	int file;         /* the output */
 	struct topology_list gpus;
 	struct activities activities;
-	sigset_t ending;  /* signals */
+	sigset_t ending, unblocked; /* signals: those that end a recording, and the mask without them */
 	struct tracks tracks;
 	struct bars bars;
 };
@@ -52,14 +56,63 @@ static int take_gpus(struct trace *trace, struct error *error)
 	return result;
 }
 
+/* --- the output --------------------------------------------------------------------------------------------------- */
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* A signal that ends a recording waits for the end of a step; but where a pipe takes nothing, the signal ends the
+ * command. A pipe that takes anything takes PIPE_BUF bytes. */
+static ssize_t write_out(void *cookie, const char *text, size_t size)
+{
+	const struct trace *trace = cookie;
+	struct pollfd output = {.fd = trace->file, .events = POLLOUT};
+	ssize_t written = 1;
+	size_t done = 0;
+
+	while (done < size && written > 0) {
+		written = ppoll(&output, 1, NULL, &trace->unblocked) < 0
+		                  ? -1 : write(trace->file, text + done, MIN(size - done, PIPE_BUF));
+		done += written > 0 ? (size_t)written : 0;
+	}
+	return (ssize_t)done;
+}
+
+static int close_out(void *cookie)
+{
+	return close(((const struct trace *)cookie)->file);
+}
+
+/* A pipe's reader is waited for, until one of the signals, also if a shell has them ignored in its background. From then
+ * on pause_until takes the signals. */
+static int open_output(struct trace *trace, struct error *error)
+{
+	const char *path = trace->options->output;
+
+	trace->name = path ? path : "standard output";
+	sigemptyset(&trace->ending);
+	for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
+		sigaddset(&trace->ending, ending[i]);
+		signal(ending[i], SIG_DFL);
+	}
+	/* Beyond a limit of the file's size, a write is to fail, and not to end the command. */
+	signal(SIGXFSZ, SIG_IGN);
+	trace->file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+	                   : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	sigprocmask(SIG_BLOCK, &trace->ending, &trace->unblocked);
+	if (trace->file >= 0)
+		trace->tracks.file = fopencookie(
+			trace, "w", (cookie_io_functions_t){.write = write_out, .close = close_out});
+	return trace->tracks.file ? 0 : error_set_errno(error, "%.200s", trace->name);
+}
+
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
 static int draw(struct trace *trace, struct error *error)
 {
 	if (activities_look(&trace->activities, &trace->gpus, error) < 0)
 		return -1;
-	bars_draw(&trace->bars, &trace->activities, stdout);
-	return fflush(stdout) == 0 ? 0 : error_set_errno(error, "standard output");
+	bars_draw(&trace->bars, &trace->activities, trace->tracks.file);
+	return fflush(trace->tracks.file) == 0 ? 0 : error_set_errno(error, "%.200s", trace->name);
 }
 
 static const char *totals_of(const struct tracks *tracks)
@@ -144,36 +197,24 @@ static int end_file(struct trace *trace, struct error *error)
 	struct tracks *tracks = &trace->tracks;
 
 	tracks_end(tracks);
-	if (fflush(tracks->file) != 0 || (tracks->file != stdout && fclose(tracks->file) != 0))
+	if (fflush(tracks->file) != 0 || fclose(tracks->file) != 0)
 		return error_set_errno(error, "%.200s", trace->name);
 	fprintf(stderr, "nvtaskset: %s: %s%s\n", trace->name, totals_of(tracks),
 	        tracks->bytes < TRACKS_BYTES ? "" : "; ended here, since viewers do not open more");
 	return 0;
 }
 
-/* Beyond a limit of the file's size, a write is to fail, and not to end the command. */
-static FILE *open_file(const char *path)
-{
-	signal(SIGXFSZ, SIG_IGN);
-	return path ? fopen(path, "we") : stdout;
-}
-
 static int record_all(struct trace *trace, struct error *error)
 {
-	const char *path = trace->options->output;
 	struct tracks *tracks = &trace->tracks;
 
-	trace->name = path ? path : "standard output";
-	if (!path && isatty(STDOUT_FILENO))
+	if (!trace->options->output && isatty(STDOUT_FILENO))
 		return error_set(error, "standard output is a terminal: add -o FILE, or --terminal");
 	tracks->begin_ns = process_clock_ns();
 	trace->activities.measures_times = true;
 	trace->activities.watched.listener = (struct listener){tracks, tracks_want, tracks_hear};
-	if (begin(trace, error) < 0)
+	if (begin(trace, error) < 0 || open_output(trace, error) < 0)
 		return -1;
-	tracks->file = open_file(path);
-	if (!tracks->file)
-		return error_set_errno(error, "%.200s", path);
 	tracks_follow(tracks, &trace->activities);
 	int result = repeat(trace, record, MONITOR_TAKE_MS, error);
 
@@ -184,9 +225,10 @@ static int record_all(struct trace *trace, struct error *error)
 static int draw_all(struct trace *trace, struct error *error)
 {
 	trace->bars.tracks = &trace->tracks;
-	if (begin(trace, error) < 0)
+	if (begin(trace, error) < 0 || open_output(trace, error) < 0)
 		return -1;
-	printf("A line is %.1f s: a place for every two TPCs, and kernels a second.\n", BARS_MS / 1e3);
+	fprintf(trace->tracks.file, "A line is %.1f s: a place for every two TPCs, and kernels a second.\n",
+	        BARS_MS / 1e3);
 	return repeat(trace, draw, BARS_MS, error);
 }
 
@@ -196,11 +238,6 @@ int action_trace(const struct options *options, struct error *error)
 
 	trace.options = options;
 	trace.tracks.gpus = &trace.gpus;
-	sigemptyset(&trace.ending);
-	sigaddset(&trace.ending, SIGINT);
-	sigaddset(&trace.ending, SIGTERM);
-	sigaddset(&trace.ending, SIGHUP);
-	sigprocmask(SIG_BLOCK, &trace.ending, NULL);
 	int result = take_pids(&trace.tracks, options->command, error);
 
 	if (result == 0)
