@@ -44,7 +44,8 @@ edits_of() { # NAME, and what jq is to print
 
 @test "devices are added, changed, listed and removed; the version is the lowest" {
 	cdi add -t 0-15 --mps off infer
-	cdi add -t 16-31 --quota 30% batch
+	run -0 cdi add -t 16-31 --quota 30% batch
+	[ "${lines[0]}" = "nvtaskset: --quota: without MPS, its containers take turns on the GPU (--mps off)" ]
 	[ "$(edits_of batch .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/batch","CUDA_MPS_PIPE_DIRECTORY=/dev/null"]' ]
 	cdi add -t 0-7 --priority 80 --weight 200 --hide --on-misfit fail infer
 	[ "$(edits_of infer .env)" = '["NVTASKSET_GROUP_FILE=/opt/nvtaskset/groups/infer","CUDA_MPS_PIPE_DIRECTORY=/dev/null","NVTASKSET_HIDE=1","NVTASKSET_ON_MISFIT=fail"]' ]

@@ -135,6 +135,7 @@ static int find_all(struct plan *plan, struct error *error)
 	    gpus_choose(&plan->chosen, &plan->list, &options->gpus, error) < 0 ||
 	    look_at_mps(plan, error) < 0)
 		return -1;
+	time_tell_way(options, "its containers");
 	return path_join(plan->path, plan->specification.directory, name)
 	               ? 0 : error_set(error, "%.200s: the path is too long", name);
 }

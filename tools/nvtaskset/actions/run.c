@@ -255,14 +255,7 @@ static void print_partition(const struct segment_revision *revision, const struc
 
 static void print_mps(const struct options *options, const struct mps_status *status)
 {
-	const struct segment_revision *time = &options->settings;
-	char names[TIME_LINE];
-
-	if (segment_time_limits(time) && !segment_shares(time) && !options->mps_given && options->mps.mode == MPS_OFF)
-		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
-		        time_options(time, names));
-	else if (segment_shares(time) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(time, names));
+	time_tell_way(options, "programs");
 	if (status->has_namespaces)
 		fprintf(stderr, "nvtaskset: MPS: the control daemon in %s speaks interface 3: whether a limit of its "
 		                "servers and namespaces is in force for COMMAND cannot be seen\n",

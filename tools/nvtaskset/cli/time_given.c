@@ -50,6 +50,20 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
+void time_tell_way(const struct options *options, const char *who)
+{
+	const struct segment_revision *time = &options->settings;
+	char names[TIME_LINE];
+
+	if (options->mps_given)
+		return;
+	if (segment_shares(time))
+		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(time, names));
+	else if (segment_time_limits(time) && options->mps.mode == MPS_OFF)
+		fprintf(stderr, "nvtaskset: %s: without MPS, %s take turns on the GPU (--mps off)\n",
+		        time_options(time, names), who);
+}
+
 /* How often a bound resumed the program, or let a launch go, before its turn. */
 static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t room)
 {

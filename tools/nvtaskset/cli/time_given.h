@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "options.h"
 #include "state/segment/segment.h"
 #include "state/setting_text.h"
 
@@ -16,6 +17,9 @@ const char *time_format_all(const struct segment_revision *revision, char text[T
 
 /* "--quota, --priority": the options of the given values. Returns `text`. */
 const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
+
+/* Without --mps: a line on standard error, which way of sharing the given time implies. `who`: "programs". */
+void time_tell_way(const struct options *options, const char *who);
 
 /* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and the
  * reason if not in force; "" if there is nothing to say. Returns `text`. */
