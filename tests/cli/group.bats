@@ -70,6 +70,21 @@ group g$$'s new TPC list: 8-15" ]
 	come_to 8-15 a
 }
 
+# Under a limit that leaves no room for the search, it would start beside the group, or find none.
+@test "a command without descriptors for the search of a name refuses, and starts nothing" {
+	start_in a --group "g$$" -t 0-7
+	for limit in 4 5 6 7 8 9 10 11 12; do
+		for command in "--mps off --group g$$ -t 0-3 true" "-tp --group g$$"; do
+			run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset $command"
+			echo "limit $limit: $output"
+			[ "$status" = 0 ] || [[ "$status $output" == "1 nvtaskset: "*": Too many open files" ]]
+			# Who joins is told so.
+			[ "$status" = 1 ] || [[ "$output" == *"0-7"* ]]
+		done
+	done
+	[ "$status" = 0 ]
+}
+
 @test "a program whose limit of descriptors was lowered after the start stays in the group" {
 	start_in a --group "g$$" -t 0-7
 	start_as lowered nvtaskset --mps off --group "g$$" -t 0-7 \

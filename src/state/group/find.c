@@ -110,6 +110,24 @@ bool group_open_of(struct group *group, const struct group_lead *lead, enum grou
 	return group->memory != NULL;
 }
 
+/* --- room --------------------------------------------------------------------------------------------------------- */
+
+/* The search for a group opens a directory, a file and the file again, and keeps the group. */
+#define FILES_OF_SEARCH 4
+
+bool group_has_room_for_search(void)
+{
+	int files[FILES_OF_SEARCH], count = 0;
+
+	while (count < FILES_OF_SEARCH && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		count++;
+	bool has_room = count == FILES_OF_SEARCH;
+
+	while (count > 0)
+		close(files[--count]);
+	return has_room;
+}
+
 /* --- all processes ------------------------------------------------------------------------------------------------ */
 
 /* What to look for: a group in memory, by the identity and by the user that names the group; or by name and owner. */
@@ -182,11 +200,13 @@ bool group_open_anywhere(struct group *group, struct group_identity identity, ui
 
 int group_open_named(struct group *group, const char *name, uid_t owner)
 {
-	struct search search = {.name = name, .owner = owner};
+	struct search search = {.name = name, .owner = owner, .found = group_closed};
+	bool has_room = group_has_room_for_search();
 
-	look_at_all(&search, NULL);
+	if (has_room)
+		look_at_all(&search, NULL);
 	*group = search.found;
-	return search.count < 2 ? search.count : 2;
+	return !has_room ? -1 : search.count < 2 ? search.count : 2;
 }
 
 /* --- this process's own ------------------------------------------------------------------------------------------- */

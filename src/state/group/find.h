@@ -29,8 +29,11 @@ bool group_open_of(struct group *group, const struct group_lead *lead, enum grou
 bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use,
                          struct purse *purse);
 
+/* Whether this process has room for the files that a search for a group opens at once; false with errno. */
+bool group_has_room_for_search(void);
+
 /* Looks for groups in memory with the name and the owner (-1: any), for changing. 0: no group; 1: a single group; 2:
- * several groups, and the last is open. */
+ * several groups, and the last is open; -1 with errno: no room for the search. */
 int group_open_named(struct group *group, const char *name, uid_t owner);
 
 /* The number of this process's descriptor that names the group, and that programs inherit. If `descriptor` names the

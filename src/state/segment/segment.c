@@ -13,9 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The search for a group opens a directory, a file and the file again, and keeps the group. */
-#define FILES_OF_SEARCH 4
-
 const struct segment segment_closed = {.memory = NULL, .file = -1, .group = {.file = -1}};
 
 struct segment segment_in(struct segment_memory *memory)
@@ -132,20 +129,6 @@ int segment_group_descriptor(const struct segment *segment)
 	return segment->memory->group.inode != 0 ? (int)atomic_load(&segment->memory->group_descriptor) : -1;
 }
 
-/* Whether there is room for the files that a search for a group opens at once; false with errno. */
-static bool has_room_for_search(void)
-{
-	int files[FILES_OF_SEARCH], count = 0;
-
-	while (count < FILES_OF_SEARCH && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0)
-		count++;
-	bool has_room = count == FILES_OF_SEARCH;
-
-	while (count > 0)
-		close(files[--count]);
-	return has_room;
-}
-
 int segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 {
 	struct group_lead lead = {
@@ -158,7 +141,7 @@ int segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 	lead.user = status.st_uid;
 	errno = 0;
 	bool is_found = group_open_of(&group, &lead, use);
-	bool is_limit = !is_found && (proc_is_limit(errno) || !has_room_for_search());
+	bool is_limit = !is_found && (proc_is_limit(errno) || !group_has_room_for_search());
 
 	is_found = is_found || (!is_limit &&
 	                        group_open_anywhere(&group, lead.identity, lead.user, use, segment->purse));

@@ -65,9 +65,13 @@ static int open_named(struct run *run, struct error *error)
 
 	if (!run->options->dry_run && turn_wait("--group", "end it", error) < 0)
 		return -1;
-	return group_open_named(&run->group, name, geteuid()) < 2
-	               ? 0
-	               : error_set(error, "--group %s: there are several, in other PID namespaces too", name);
+	int found = group_open_named(&run->group, name, geteuid()), result = 0;
+
+	if (found < 0)
+		result = error_set_errno(error, "--group %s", name);
+	else if (found > 1)
+		result = error_set(error, "--group %s: there are several, in other PID namespaces too", name);
+	return result;
 }
 
 /* The group of this process. A process does not leave a file's group, also if the environment was cleared. */

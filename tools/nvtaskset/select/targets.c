@@ -297,6 +297,8 @@ static int open_named(struct group *group, const char *name, struct error *error
 	found = group_open_named(group, name, geteuid());
 	if (found == 0 && geteuid() == 0)
 		found = group_open_named(group, name, (uid_t)-1);
+	if (found < 0)
+		return error_set_errno(error, "--group %s", name);
 	if (found == 0)
 		found = find_file(group, name, error);
 	if (found > 1) {
