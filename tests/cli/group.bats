@@ -70,6 +70,14 @@ group g$$'s new TPC list: 8-15" ]
 	come_to 8-15 a
 }
 
+@test "a file of one's own in a mount that is read-only says so" {
+	needs_namespaces -m
+	in_file job nvtaskset --mps off -t 0-7 true
+	mounted=(unshare -m sh -c 'mount --bind -o ro "$0" "$0" && exec "$@"' "$WORK/groups")
+	[ "$("${mounted[@]}" nvtaskset -tp --group "$WORK/groups/job")" = "group $WORK/groups/job's current TPC list: 0-7" ]
+	refuses "the group's file is on a file system that is read-only" "${mounted[@]}" nvtaskset -tp --group "$WORK/groups/job" 0
+}
+
 # Under a limit that leaves no room for the search, it would start beside the group, or find none.
 @test "a command without descriptors for the search of a name refuses, and starts nothing" {
 	start_in a --group "g$$" -t 0-7

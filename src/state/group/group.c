@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
@@ -330,11 +331,23 @@ static int edit_locked(struct group_memory *memory, const struct change *change,
 	return 0;
 }
 
+/* The file of another user, or in a mount that is read-only, such as a container's. */
+static int refuse_change(const struct group *group, struct error *error)
+{
+	struct statvfs system;
+	bool is_read_only = group->owner == geteuid() && group->file >= 0 && fstatvfs(group->file, &system) == 0 &&
+	                    system.f_flag & ST_RDONLY;
+
+	return is_read_only ? error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED,
+	                                     "the group's file is on a file system that is read-only")
+	                    : error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who "
+	                                     "alone can change it", (unsigned int)group->owner);
+}
+
 static int edit(struct group *group, const struct change *change, struct error *error)
 {
 	if (group->is_copy || group->file < 0 || !shared_file_may_write(group->file))
-		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone "
-		                      "can change it", (unsigned int)group->owner);
+		return refuse_change(group, error);
 	int result = shared_file_lock(group->file, NULL, error);
 
 	if (result == 0) {
