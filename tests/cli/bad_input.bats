@@ -48,6 +48,12 @@ load helpers
 	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
+	for options in "--mps off" "--quota 30%"; do
+		for word in "" "cdi add"; do
+			refuses "--connections: only clients of MPS have them; leave it out, or use --mps on" \
+				nvtaskset $word $options --connections 4 -t 0 true
+		done
+	done
 	refuses "--policy: unknown option; try 'nvtaskset --help'" nvtaskset --policy ht --priority 80 -t 0-7 true
 	refuses "--policy=pe: unknown option; try 'nvtaskset --help'" nvtaskset -p --policy=pe $$
 	refuses "--weight: needs a value; try 'nvtaskset --help'" nvtaskset --weight
@@ -82,6 +88,14 @@ load helpers
 misses_set() { # WORD WITH_SET ARGUMENT…
 	refuses "'$1': neither a mask of TPCs nor a word (top, trace, curve, plan, metrics, mps, system, cdi, measure); a COMMAND needs a SET: 'nvtaskset $2'" \
 		nvtaskset "${@:3}"
+}
+
+@test "an option with an empty name" {
+	refuses "--output: an empty name" nvtaskset metrics --output ''
+	refuses "--output: an empty name" nvtaskset trace -o ''
+	refuses "--output: an empty name" nvtaskset cdi --output ''
+	refuses "--svg: an empty name" nvtaskset curve --svg '' 1
+	refuses "--group: an empty name" nvtaskset --group '' -t 0 true
 }
 
 @test "a forgotten SET, also before options of COMMAND" {

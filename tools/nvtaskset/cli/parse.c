@@ -375,6 +375,13 @@ static int check_with_mps(const struct options *options, struct error *error)
 	               : 0;
 }
 
+static int check_connections(const struct options *options, struct error *error)
+{
+	return options->mps.mode == MPS_OFF && options->mps.connections > 0
+	               ? error_set(error, "--connections: only clients of MPS have them; leave it out, or use --mps on")
+	               : 0;
+}
+
 /* Without --mps, the given time decides. Only clients of MPS lend or borrow; else programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
@@ -391,7 +398,7 @@ static int settle_mps(struct options *options, struct error *error)
 		result = check_with_mps(options, error);
 	else
 		options->mps.mode = MPS_OFF;
-	return result;
+	return result == 0 && starts ? check_connections(options, error) : result;
 }
 
 /* --- taking arguments --------------------------------------------------------------------------------------------- */

@@ -30,6 +30,11 @@ static int take_text(const struct taking *it)
 	return 0;
 }
 
+static int take_name(const struct taking *it)
+{
+	return it->value[0] == '\0' ? error_set(it->error, "--%s: an empty name", it->row->name) : take_text(it);
+}
+
 /* A word of a list; the first is 0. */
 static int take_word(const struct taking *it)
 {
@@ -147,9 +152,7 @@ static int take_group(const struct taking *it)
 {
 	if (it->options->group && strcmp(it->options->group, it->value) != 0)
 		return error_set(it->error, "--group: a program is in one group at a time: choose one");
-	if (it->value[0] == '\0')
-		return error_set(it->error, "--group: an empty name");
-	return take_text(it);
+	return take_name(it);
 }
 
 static int take_setting(const struct taking *it)
@@ -185,6 +188,7 @@ static int take_setting(const struct taking *it)
 
 #define FLAG(member) take_flag, offsetof(struct options, member), NULL
 #define TEXT(member) take_text, offsetof(struct options, member)
+#define NAME(member) take_name, offsetof(struct options, member)
 #define SECONDS(member) take_seconds, offsetof(struct options, member)
 #define WORD(member) take_word, offsetof(struct options, member)
 #define ACTION(action) take_action, action, NULL
@@ -234,7 +238,7 @@ const struct option_row tables_options[OPTION_ROWS] = {
 	 "look for this long, print one page, and end; so it is where the output is no terminal"},
 	{0, "format", "FORMAT", METRICS, false, WORD(format), "openmetrics prometheus",
 	 "openmetrics (default), or prometheus: the classic format"},
-	{'o', "output", "FILE", METRICS | CDI | TRACE, false, TEXT(output), VALUES_FILES,
+	{'o', "output", "FILE", METRICS | CDI | TRACE, false, NAME(output), VALUES_FILES,
 	 "the file to write"},
 	{0, "seconds", "SECONDS", TRACE, false, SECONDS(trace_seconds), "1 10 60",
 	 "record for so long, 0.1-86400; default: until Ctrl-C"},
@@ -245,7 +249,7 @@ const struct option_row tables_options[OPTION_ROWS] = {
 	 "and once more beside a neighbour that copies, or computes"},
 	{0, "kernels", "N", CURVE, false, take_kernels, 0, "1 10 100",
 	 "N kernels are a job; default: those between two idle times"},
-	{0, "svg", "FILE", CURVE, false, TEXT(svg), VALUES_FILES, "draw the curve into FILE"},
+	{0, "svg", "FILE", CURVE, false, NAME(svg), VALUES_FILES, "draw the curve into FILE"},
 	{0, "apply", NULL, PLAN, false, FLAG(apply), "start and change what the plan says: all or nothing"},
 	{0, "check", "SECONDS", PLAN, false, SECONDS(check_seconds), "1 10 60",
 	 "watch the programs for so long: missed deadlines, and predicted and measured times"},
