@@ -4,6 +4,7 @@
 #include "config.h"
 #include "jobs.h"
 #include "mps/client.h"
+#include "mps/control.h"
 #include "mps/daemon.h"
 #include "mps/look.h"
 
@@ -79,8 +80,9 @@ static int end_with(pid_t parent)
 }
 
 /* The user can stop the process, or let it wait: then the process is killed. Each question to the daemon has five
- * seconds. */
+ * seconds: the process looks for the daemon, starts one and awaits it, and has time left for its reason. */
 #define PATIENCE_MS 20000
+#define QUESTION_MS 5000
 
 /* True if the process has ended without a word: its work is done. Else kills the process, for the wait that follows. */
 static bool has_done_it(pid_t child, int channel, struct error *said)
@@ -110,6 +112,8 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 
 	if (child == 0) {
 		struct error why = {.reason = "MPS: its user is not known on this node"};
+
+		mps_patience_ms = QUESTION_MS;
 		bool failed = setsid() < 0 || clearenv() != 0 ||
 		              setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
 		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 ||
