@@ -40,7 +40,7 @@ static bool copy_revision(const revisions_ring ring, const _Atomic uint64_t *in_
 	return ring_is_whole(in_force, number, REVISIONS_RING);
 }
 
-/* Two partitions of one GPU would be two rows of one program, and two samples of one metric. */
+/* A GPU with two partitions would give a program two rows, and a metric two samples with the same labels. */
 static bool is_revision(const struct segment_revision *revision)
 {
 	bool is_one = revision->count <= SEGMENT_GPUS;

@@ -73,12 +73,13 @@ group g$$'s new TPC list: 8-15" ]
 @test "a file of one's own in a mount that is read-only says so" {
 	needs_namespaces -m
 	in_file job nvtaskset --mps off -t 0-7 true
+	job=$WORK/groups/job
 	mounted=(unshare -m sh -c 'mount --bind -o ro "$0" "$0" && exec "$@"' "$WORK/groups")
-	[ "$("${mounted[@]}" nvtaskset -tp --group "$WORK/groups/job")" = "group $WORK/groups/job's current TPC list: 0-7" ]
-	refuses "the group's file is on a file system that is read-only" "${mounted[@]}" nvtaskset -tp --group "$WORK/groups/job" 0
+	[ "$("${mounted[@]}" nvtaskset -tp --group "$job")" = "group $job's current TPC list: 0-7" ]
+	refuses "the group's file is on a file system that is read-only" "${mounted[@]}" nvtaskset -tp --group "$job" 0
 }
 
-# Under a limit that leaves no room for the search, it would start beside the group, or find none.
+# Without room for the search, the command would start beside the group, or would find no group.
 @test "a command without descriptors for the search of a name refuses, and starts nothing" {
 	start_in a --group "g$$" -t 0-7
 	for limit in 4 5 6 7 8 9 10 11 12; do
@@ -86,7 +87,6 @@ group g$$'s new TPC list: 8-15" ]
 			run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset $command"
 			echo "limit $limit: $output"
 			[ "$status" = 0 ] || [[ "$status $output" == "1 nvtaskset: "*": Too many open files" ]]
-			# Who joins is told so.
 			[ "$status" = 1 ] || [[ "$output" == *"0-7"* ]]
 		done
 	done

@@ -99,7 +99,7 @@ escapes_but_for_strict() { # the program and its arguments
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
 	[ "$stderr" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
-	# Its document is printed all the same.
+	# The document is printed all the same.
 	run -1 --separate-stderr nvtaskset -p --json "$PROGRAM"
 	[ "$stderr" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
 	[ "$(jq -r '.processes[0].partitions[0].tpc_list' <<<"$output")" = 8-9 ]

@@ -189,9 +189,8 @@ no_bar_overlaps() {
 	[[ "$OUTPUT" == *"standard output is a terminal: add -o FILE, or --terminal"* ]]
 }
 
-# A command that sleeps.
 sleeps() { # PID
-	[ "$(sed -n 's/^Name:[[:blank:]]*//p; s/^State:[[:blank:]]*\(.\).*/\1/p' "/proc/$1/status" | xargs)" = "nvtaskset S" ]
+	grep -q '^Name:[[:blank:]]*nvtaskset$' "/proc/$1/status" && grep -q '^State:[[:blank:]]*S' "/proc/$1/status"
 }
 
 is_gone() { # PID
@@ -221,7 +220,8 @@ are_ended() {
 
 @test "a limit for files that leaves no room for the file is a reason" {
 	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
-	run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset trace -o "$WORK/file" --seconds 0.1
+	run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash \
+		nvtaskset trace -o "$WORK/file" --seconds 0.1
 	[ "$status $output" = "1 nvtaskset: $WORK/file: File too large" ]
 }
 

@@ -63,7 +63,7 @@ static void trick_many(char **arguments)
 	make_segment_on((unsigned int)strtoul(arguments[1], NULL, 0));
 }
 
-/* Two partitions of the GPU in this domain. */
+/* Two partitions of the GPU in the domain. */
 static void trick_twice(char **arguments)
 {
 	struct pci_address pci = {.domain = (uint32_t)strtoul(arguments[0], NULL, 16), .device = 6};

@@ -51,7 +51,7 @@ TEST_WITH(begin, end, there_was_no_limit_in_a_former_revision)
 	assert_int_equal(time.state, SEGMENT_TIME_PENDING);
 }
 
-/* Behind the library's back: its functions put no GPU in twice. */
+/* Behind the library's back: the library puts no GPU in twice. */
 static bool is_read_with(uint32_t count, const uint32_t domains[SEGMENT_GPUS])
 {
 	uint64_t number = segment_revision_number(&owner);

@@ -79,8 +79,8 @@ static int end_with(pid_t parent)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : -1;
 }
 
-/* The user can stop the process, or let it wait: then the process is killed. Each question to the daemon has five
- * seconds: the process looks for the daemon, starts one and awaits it, and has time left for its reason. */
+/* The user can stop the process, or let it wait: then the process is killed. A question to the daemon has less time:
+ * the process asks for the daemon, starts the daemon, and has time left for a reason. */
 #define PATIENCE_MS 20000
 #define QUESTION_MS 5000
 

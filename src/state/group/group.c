@@ -331,7 +331,7 @@ static int edit_locked(struct group_memory *memory, const struct change *change,
 	return 0;
 }
 
-/* The file of another user, or in a mount that is read-only, such as a container's. */
+/* Another user has the file; or a mount is read-only, as in containers. */
 static int refuse_change(const struct group *group, struct error *error)
 {
 	struct statvfs system;

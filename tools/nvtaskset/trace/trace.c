@@ -22,7 +22,7 @@ struct trace {
 	int file;         /* the output */
 	struct topology_list gpus;
 	struct activities activities;
-	sigset_t ending, unblocked; /* signals: those that end a recording, and the mask without them */
+	sigset_t ending, unblocked; /* the signals that end a recording; the mask of signals before */
 	struct tracks tracks;
 	struct bars bars;
 };
@@ -61,7 +61,7 @@ static int take_gpus(struct trace *trace, struct error *error)
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* A signal that ends a recording waits for the end of a step; but where a pipe takes nothing, the signal ends the
- * command. A pipe that takes anything takes PIPE_BUF bytes. */
+ * command. A pipe with any room takes PIPE_BUF bytes. */
 static ssize_t write_out(void *cookie, const char *text, size_t size)
 {
 	const struct trace *trace = cookie;
@@ -82,8 +82,8 @@ static int close_out(void *cookie)
 	return close(((const struct trace *)cookie)->file);
 }
 
-/* A pipe's reader is waited for, until one of the signals, also if a shell has them ignored in its background. From then
- * on pause_until takes the signals. */
+/* Waits for a pipe's reader, or for a signal, also if a shell ignores the signal for its background. Afterwards
+ * pause_until takes the signals. */
 static int open_output(struct trace *trace, struct error *error)
 {
 	const char *path = trace->options->output;
