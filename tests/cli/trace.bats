@@ -193,8 +193,10 @@ sleeps() { # PID
 	grep -q '^Name:[[:blank:]]*nvtaskset$' "/proc/$1/status" && grep -q '^State:[[:blank:]]*S' "/proc/$1/status"
 }
 
-is_gone() { # PID
-	! kill -0 "$1" 2>/dev/null
+# Again and again: before the opening, SIGINT is ignored in the background of a shell.
+is_ended() { # SIGNAL PID
+	kill -s "$1" "$2" 2>/dev/null || true
+	! kill -0 "$2" 2>/dev/null
 }
 
 are_ended() {
@@ -204,8 +206,7 @@ are_ended() {
 		recorder=$!
 		ALL+=("$recorder")
 		wait_until sleeps "$recorder"
-		kill -s $signal "$recorder"
-		wait_until is_gone "$recorder"
+		wait_until is_ended $signal "$recorder"
 	done
 }
 
