@@ -4,8 +4,9 @@
  *
  * If a daemon has closed standard error, descriptor 2 may be a file of the program, even a database. So nothing is
  * written unless descriptor 2 is still the same file as when the library was loaded. A regular file open for reading
- * but not for appending may be older than the library, and is never written. A line is lost where standard error has no
- * room or no reader: the program neither waits nor gets SIGPIPE. The counters still count (segment.h).
+ * but not for appending may be older than the library, and is never written. A line is lost where standard error is a
+ * full pipe, or a pipe without a reader: the program neither waits nor gets SIGPIPE. A full terminal may keep the
+ * program waiting. The counters still count (segment.h).
  */
 #pragma once
 

@@ -226,7 +226,10 @@ static void hand_on(int domain, int id, const void *parameters)
 {
 	struct launch outer = current;
 
-	current = (struct launch){.frame = {.nested = outer.frame.nested, .memory = outer.frame.memory}};
+	/* The program's call may have its arguments there: a refusal's, and memory's. */
+	current = (struct launch){.frame = {
+		.nested = outer.frame.nested, .refused = outer.frame.refused, .memory = outer.frame.memory,
+	}};
 	in_others++;
 	slot_hand_on(domain, id, parameters);
 	in_others--;

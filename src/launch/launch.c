@@ -348,26 +348,35 @@ struct qmd_mask launch_mask(const struct launch *launch)
 	return is_restricted ? qmd_own_mask(family, launch->qmd) : (struct qmd_mask){{0}};
 }
 
-/* Without a TPC in both masks, the launch would never end: then the first mask holds alone. */
+/* Blocks that must run at once may have room in each of two masks, and none in the intersection. */
+static bool must_fit(const struct launch *launch)
+{
+	const struct qmd_family *family = launch->gpu->family;
+
+	return qmd_shows_must_fit(family) ? qmd_must_fit(family, launch->qmd) : launch->frame.shape.cooperative > 0;
+}
+
+/* Without room in the intersection, the launch would never end: then the first mask holds alone. */
 void launch_keep_mask(struct launch *launch, const struct qmd_mask *mask)
 {
 	struct qmd_mask changed = launch_mask(launch), both;
-	bool leaves = false, has_any = false;
+	bool leaves = false, has_room = false;
 
 	for (unsigned int i = 0; i < sizeof both.words / sizeof *both.words; i++) {
 		uint64_t present = launch->gpu->present.words[i];
 
 		both.words[i] = changed.words[i] | mask->words[i];
 		leaves |= (~changed.words[i] & mask->words[i] & present) != 0;
-		has_any |= (~both.words[i] & present) != 0;
+		has_room |= (~both.words[i] & present) != 0;
 	}
+	has_room = has_room && leaves && !must_fit(launch);
 	if (memcmp(&changed, mask, sizeof changed) != 0)
 		launch->frame.keeps_mask = true;
 	if (leaves) {
-		const struct qmd_change change = {.disable = has_any ? &both : mask, .is_exact = true};
+		const struct qmd_change change = {.disable = has_room ? &both : mask, .is_exact = true};
 
 		qmd_write(launch->gpu->family, launch->qmd, &change, NULL);
 	}
-	if (leaves && !has_any)
+	if (leaves && !has_room)
 		account_reason(SEGMENT_OWN_MASK);
 }

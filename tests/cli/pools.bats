@@ -242,6 +242,23 @@ nvtaskset/group=b: TPCs 8-15 of GPU 0; priority 80; pool main" ]
 	[ "$(cdi list)" = "nvtaskset/group=a: TPCs 0-7 of GPU 0; priority 50; pool main" ]
 	cdi add -t 8-15 --mps off --pool second a
 	[ "$(ls "$WORK/cdi/nvtaskset/.pools")" = second ]
+	# A pool that cannot be left: the device is made.
+	mount -o remount,ro "$WORK/cdi/nvtaskset/.pools/second"
+	run -3 cdi add -t 8-15 --mps off --pool main a
+	mount -o remount,rw "$WORK/cdi/nvtaskset/.pools/second"
+	[ -e "$(jq -r '.devices[].containerEdits.mounts[3:][1].hostPath' "$WORK/cdi/nvtaskset.json")" ]
+}
+
+@test "a failed add leaves the device's programs clients of MPS" {
+	start_mps
+	cdi add -t 8-15 --lend=1s --pool main a
+	cp "$WORK/cdi/nvtaskset/.pools/main/list" "$WORK/before"
+	mv "$WORK/cdi/nvtaskset.json" "$WORK/real"
+	ln -s "$WORK/real" "$WORK/cdi/nvtaskset.json"
+	run -1 cdi add -t 8-15 --mps off --pool main a
+	is_client_at=80
+	[ "$(od -An -tu1 -j "$is_client_at" -N 1 "$WORK/before")" -eq 1 ]
+	[ "$(od -An -tu1 -j "$is_client_at" -N 1 "$WORK/cdi/nvtaskset/.pools/main/list")" -eq 1 ]
 }
 
 @test "a change of a group whose pool cannot follow is made, and has an exit status of its own" {

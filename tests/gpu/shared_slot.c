@@ -89,6 +89,23 @@ TEST(a_tool_cannot_leave_the_partition)
 	gpu_set_partition(&gpu, set);
 }
 
+/* The cluster has room in the partition, and no room where both masks overlap. */
+TEST(a_cluster_between_two_masks_ends)
+{
+	struct tpcset part = gpu_some_of_gpc(0, 4), two = gpu_some_of_gpc(0, 2), other = gpu_some_of_gpc(1, 4);
+	uint32_t sms[64];
+
+	gpu_need_clusters();
+	gpu_set_partition(&gpu, part);
+	subscriber_open(subscriber_narrow);
+	subscriber_narrow_to(&gpu, tpcset_or(&two, &other));
+	struct tpcset ran = gpu_where_clusters(&gpu, 8, COUNT_OF(sms), sms);
+
+	assert_true(tpcset_is_subset(&ran, &part));
+	subscriber_close();
+	gpu_set_partition(&gpu, set);
+}
+
 /* --- calls in a tool's callback ----------------------------------------------------------------------------------- */
 
 #define CALL_GRAPH_LAUNCH 514

@@ -230,6 +230,7 @@ bool pool_file_find(const char *group_path, const char *but, struct pool_place *
 		if (open_list(&list, place->directory, false))
 			at = find_record(list.memory, group);
 		is_found = at < POOL_GROUPS;
+		place->is_client = is_found && atomic_load(&list.memory->groups[at].is_client);
 		name_page(place, at);
 		close_list(&list);
 	}

@@ -22,6 +22,7 @@ struct pool_place {
 	char name[POOL_NAME_MAX]; /* of the pool */
 	char directory[PATH_MAX];
 	char page[PATH_MAX];
+	bool is_client; /* of MPS: the group's programs */
 };
 
 /* Puts the group with the file into the pool, or changes the group's claim there. Makes the pool if there is no such

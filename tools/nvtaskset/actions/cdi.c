@@ -211,6 +211,7 @@ static int write_pool(struct plan *plan, struct error *error)
 	return pool_file_put(plan->path, plan->options->pool, &revision, plan->mps.running, &plan->pool, error);
 }
 
+/* EXIT_CHANGED: the device is made, and the group is still in the pool of before as well. */
 static int write_device(struct plan *plan, struct error *error)
 {
 	const struct options *options = plan->options;
@@ -233,7 +234,7 @@ static int write_device(struct plan *plan, struct error *error)
 	    specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0 ||
 	    specification_write(&plan->specification, error) < 0)
 		return -1;
-	return pool_file_remove(plan->path, options->pool, error);
+	return pool_file_remove(plan->path, options->pool, error) < 0 ? EXIT_CHANGED : 0;
 }
 
 static int make_group(struct plan *plan, struct error *error)
@@ -249,14 +250,24 @@ static int make_group(struct plan *plan, struct error *error)
 	               ? 0 : error_set(error, "%.200s: the group is damaged", plan->path);
 }
 
+static void take_back(struct plan *plan)
+{
+	const struct pool_place *before = &plan->pool_before;
+
+	group_take_back(&plan->group, &plan->revision, &plan->before, NULL);
+	if (before->name[0])
+		pool_file_put(plan->path, before->name, &plan->before, before->is_client, &plan->pool, NULL);
+	pool_file_follow(&plan->group, NULL);
+}
+
 /* Running containers of a device keep their partition and pool if the command fails. */
 static void put_back(struct plan *plan)
 {
 	pool_file_remove(plan->path, plan->pool_before.name, NULL);
 	if (plan->is_new)
 		group_file_remove_locked(plan->path, NULL);
-	else if (plan->is_changed && group_take_back(&plan->group, &plan->revision, &plan->before, NULL) == 0)
-		pool_file_follow(&plan->group, NULL);
+	else if (plan->is_changed)
+		take_back(plan);
 }
 
 static int change_group(struct plan *plan, struct error *error)

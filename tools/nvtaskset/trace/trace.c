@@ -60,17 +60,25 @@ static int take_gpus(struct trace *trace, struct error *error)
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A signal that ends a recording waits for the end of a step; but where a pipe takes nothing, the signal ends the
- * command. A pipe with any room takes PIPE_BUF bytes. */
+#define SLOW_READER_MS 2000
+
+/* Signals are blocked; but where a pipe takes nothing for so long, a signal that ends a recording ends the command. */
+static int wait_for_room(const struct trace *trace)
+{
+	struct pollfd output = {.fd = trace->file, .events = POLLOUT};
+
+	return poll(&output, 1, SLOW_READER_MS) > 0 ? 1 : ppoll(&output, 1, NULL, &trace->unblocked);
+}
+
+/* A pipe with any room takes PIPE_BUF bytes. */
 static ssize_t write_out(void *cookie, const char *text, size_t size)
 {
 	const struct trace *trace = cookie;
-	struct pollfd output = {.fd = trace->file, .events = POLLOUT};
 	ssize_t written = 1;
 	size_t done = 0;
 
 	while (done < size && written > 0) {
-		written = ppoll(&output, 1, NULL, &trace->unblocked) < 0
+		written = wait_for_room(trace) < 0
 		                  ? -1 : write(trace->file, text + done, MIN(size - done, PIPE_BUF));
 		done += written > 0 ? (size_t)written : 0;
 	}

@@ -92,8 +92,8 @@ static int explain_kept(const struct kept *kept, struct error *error)
 	                 (int)kept->pid, gpu, before ? tpcset_format_list(&before->set, list) : "all", (int)kept->pid);
 }
 
-/* A program's own programs, too: COMMAND may be a shell. program_start has made the session. */
-static void end_session(pid_t pid, int signal)
+/* A program's own programs, too: COMMAND may be a shell. program_start has made the group. */
+static void end_process_group(pid_t pid, int signal)
 {
 	kill(-pid, signal);
 }
@@ -105,7 +105,7 @@ static int give_all_back(enum restorer_way way, struct error *error)
 
 	for (struct kept *kept = restorer.memory->list; kept < end; kept++) {
 		if (kept->is_new && way == RESTORER_ENDS)
-			end_session(kept->pid, SIGTERM);
+			end_process_group(kept->pid, SIGTERM);
 		else if (kept->is_changed && !give_back(kept))
 			result = explain_kept(kept, error);
 	}
@@ -316,7 +316,7 @@ int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *er
 void program_end(pid_t pid, int signal)
 {
 	if (pid > 0) {
-		end_session(pid, signal);
+		end_process_group(pid, signal);
 		await_end(pid, 0);
 	}
 }

@@ -35,7 +35,7 @@ int programs_space_choose(const struct space *space, unsigned int tpcs, struct s
 
 /* --- the restorer ----------------------------------------------------------------------------------------------------
  * Changes partitions for a while, or all together. The restorer, a child of this process, gives the partitions back,
- * and ends the programs that were started, with the programs of their sessions: when told, and also when this process
+ * and ends the programs that were started, with the process groups: when told, and also when this process
  * ends in any way, by SIGKILL too. The child is in a session of its own: signals to the programs of our terminal do
  * not reach the child. If the child was killed, this process gives all back. If both are killed, with a whole
  * container say, all stays. An edit by another program stays, too: a quota, say, or the partition itself. */
@@ -76,7 +76,7 @@ const char *program_mps(enum mps_mode mode);
 #define PROGRAM_SECONDS 120 /* the longest wait */
 int program_open(struct editor *editor, pid_t pid, bool is_new, struct error *error);
 
-/* Ends a program started here, if any, with the programs of the same session, and waits for the program's end; signal
+/* Ends a program started here, if any, with the process group, and waits for the program's end; signal
  * 0: only waits. The pid stays reserved. */
 void program_end(pid_t pid, int signal);
 
