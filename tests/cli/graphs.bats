@@ -46,5 +46,5 @@ use_older_driver() {
 	nvtaskset -tp 4-9 "$PROGRAM"
 	run go_on_to_the_end
 	[ "$(grep -c 0-3 <<<"$output")" -eq 1 ]
-	[[ "${lines[-1]}" == "nvtaskset: $REASON; --strict lets nothing run unrestricted" ]]
+	grep -qxF "nvtaskset: $REASON; --strict lets nothing run unrestricted" <<<"$output"
 }
