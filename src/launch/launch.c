@@ -348,15 +348,8 @@ struct qmd_mask launch_mask(const struct launch *launch)
 	return is_restricted ? qmd_own_mask(family, launch->qmd) : (struct qmd_mask){{0}};
 }
 
-/* Blocks that must run at once may have room in each of two masks, and none in the intersection. */
-static bool must_fit(const struct launch *launch)
-{
-	const struct qmd_family *family = launch->gpu->family;
-
-	return qmd_shows_must_fit(family) ? qmd_must_fit(family, launch->qmd) : launch->frame.shape.cooperative > 0;
-}
-
-/* Without room in the intersection, the launch would never end: then the first mask holds alone. */
+/* Without room in the intersection, the launch would never end: then the first mask holds alone. Blocks that must run
+ * at once may have room in each of two masks, and none in the intersection. */
 void launch_keep_mask(struct launch *launch, const struct qmd_mask *mask)
 {
 	struct qmd_mask changed = launch_mask(launch), both;
@@ -369,7 +362,7 @@ void launch_keep_mask(struct launch *launch, const struct qmd_mask *mask)
 		leaves |= (~changed.words[i] & mask->words[i] & present) != 0;
 		has_room |= (~both.words[i] & present) != 0;
 	}
-	has_room = has_room && leaves && !must_fit(launch);
+	has_room = has_room && leaves && !residency_must_fit(launch);
 	if (memcmp(&changed, mask, sizeof changed) != 0)
 		launch->frame.keeps_mask = true;
 	if (leaves) {

@@ -31,24 +31,29 @@ struct occupancy residency_need(const struct topology *topology, const struct la
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
 /* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says so more
- * exactly. The driver's occupancy query takes the shared memory without the function's own, unlike the descriptor. */
-static bool must_fit(const struct launch *launch, struct qmd_shape *shape)
+ * exactly. */
+bool residency_must_fit(const struct launch *launch)
+{
+	const struct qmd_family *family = launch->gpu->family;
+
+	return qmd_shows_must_fit(family) ? qmd_must_fit(family, launch->qmd) : launch->frame.shape.cooperative > 0;
+}
+
+/* The driver's occupancy query takes the shared memory without the function's own, unlike the descriptor. */
+static struct qmd_shape shape_of(const struct launch *launch)
 {
 	unsigned int own = 0;
 	int fixed = 0;
 
-	if (!qmd_shows_must_fit(launch->gpu->family)) {
-		*shape = launch->frame.shape;
-		return shape->cooperative > 0;
-	}
-	if (!qmd_must_fit(launch->gpu->family, launch->qmd))
-		return false;
-	*shape = qmd_shape_of(launch->gpu->family, launch->qmd);
-	if (shape->cooperative > 0 && driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-	                                                            launch->function) == CUDA_SUCCESS)
+	if (!qmd_shows_must_fit(launch->gpu->family))
+		return launch->frame.shape;
+	struct qmd_shape shape = qmd_shape_of(launch->gpu->family, launch->qmd);
+
+	if (shape.cooperative > 0 && driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+	                                                           launch->function) == CUDA_SUCCESS)
 		own = (unsigned int)fixed;
-	shape->shared_bytes -= shape->shared_bytes > own ? own : shape->shared_bytes;
-	return true;
+	shape.shared_bytes -= shape.shared_bytes > own ? own : shape.shared_bytes;
+	return shape;
 }
 
 /* Judges by the result: even if the partition seemed too small, there may have been no further TPC. */
@@ -89,10 +94,11 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 
 void residency_decide(const struct launch *launch, struct decision *decision)
 {
-	struct qmd_shape shape;
+	if (decision->state == DECISION_RESTRICTED && residency_must_fit(launch)) {
+		struct qmd_shape shape = shape_of(launch);
 
-	if (decision->state == DECISION_RESTRICTED && must_fit(launch, &shape))
 		give_room(launch, &shape, decision);
+	}
 }
 
 /* --- calls that fail ---------------------------------------------------------------------------------------------- */

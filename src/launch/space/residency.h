@@ -24,6 +24,9 @@
 /* Changes restricted launches only. The descriptor must have a known version. */
 void residency_decide(const struct launch *launch, struct decision *decision);
 
+/* Whether blocks of the launch must run at once. The descriptor must have a known version. */
+bool residency_must_fit(const struct launch *launch);
+
 /* The need of the launch in an API call. */
 struct occupancy residency_need(const struct topology *topology, const struct launch_request *request);
 
