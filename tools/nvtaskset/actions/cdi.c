@@ -199,16 +199,14 @@ static int read_locked(struct plan *plan, struct error *error)
 }
 
 /* Under the lock. The group's page is there before a container needs the page. */
-static int write_pool(struct plan *plan, struct error *error)
+static int write_pool(struct plan *plan, const char *pool, bool is_client, struct error *error)
 {
 	struct segment_revision revision;
 	uint64_t number;
 
-	if (!plan->options->pool)
-		return 0;
 	if (!group_read(&plan->group, &revision, &number))
 		return error_set(error, "%.200s: the group is damaged", plan->path);
-	return pool_file_put(plan->path, plan->options->pool, &revision, plan->mps.running, &plan->pool, error);
+	return pool_file_put(plan->path, pool, &revision, is_client, &plan->pool, error);
 }
 
 /* EXIT_CHANGED: the device is made, and the group is still in the pool of before as well. */
@@ -230,7 +228,7 @@ static int write_device(struct plan *plan, struct error *error)
 		.strict = options->strict,
 	};
 
-	if (write_pool(plan, error) < 0 ||
+	if ((options->pool && write_pool(plan, options->pool, plan->mps.running, error) < 0) ||
 	    specification_put(&plan->specification, &device, plan->hook, plan->library, plan->front, error) < 0 ||
 	    specification_write(&plan->specification, error) < 0)
 		return -1;
@@ -256,8 +254,7 @@ static void take_back(struct plan *plan)
 
 	group_take_back(&plan->group, &plan->revision, &plan->before, NULL);
 	if (before->name[0])
-		pool_file_put(plan->path, before->name, &plan->before, before->is_client, &plan->pool, NULL);
-	pool_file_follow(&plan->group, NULL);
+		write_pool(plan, before->name, before->is_client, NULL);
 }
 
 /* Running containers of a device keep their partition and pool if the command fails. */
