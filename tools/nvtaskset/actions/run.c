@@ -3,7 +3,6 @@
 #include "cli/gpus.h"
 #include "cli/parse.h"
 #include "cli/time_given.h"
-#include "gpu/topology/select_tpcs.h"
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "mps/look.h"
@@ -25,7 +24,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* COMMAND, and its group. */
@@ -129,22 +127,6 @@ static int find_set(const struct run *run, struct segment_revision *revision, co
 	return set_find(revision, &run->options->set, &run->chosen, &run->list, &limits, error);
 }
 
-/* No TPCs are searched for a member, and a wrong number is refused all the same. */
-static int check_count(const struct run *run, struct error *error)
-{
-	const struct gpu_choices *chosen = &run->chosen;
-	unsigned int count;
-	int result = 0;
-
-	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
-		const char *text = chosen->choices[i].set ? chosen->choices[i].set : run->options->set.text;
-
-		if (strcmp(text, "all") != 0)
-			result = select_parse_count(&count, text, chosen->choices[i].gpu, error);
-	}
-	return result;
-}
-
 /* A member gets the group's partition, whatever SET: a line if SET differs. On GPUs that the group does not name, all
  * TPCs. */
 static int take_groups(struct run *run, struct error *error)
@@ -153,8 +135,9 @@ static int take_groups(struct run *run, struct error *error)
 	struct segment_revision wanted = {.count = 0};
 	char list_text[TPCSET_TEXT], pci[PCI_ADDRESS_TEXT];
 
-	int result = options->set.notation == NOTATION_COUNT ? check_count(run, error)
-	                                                     : find_set(run, &wanted, NULL, &run->of_group, error);
+	int result = options->set.notation == NOTATION_COUNT
+	                     ? set_check_count(&options->set, &run->chosen, error)
+	                     : find_set(run, &wanted, NULL, &run->of_group, error);
 
 	if (result < 0)
 		return -1;

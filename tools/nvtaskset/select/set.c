@@ -98,6 +98,13 @@ static int parse(struct tpcset *set, const char *text, const struct set_given *g
 	return result;
 }
 
+static const char *text_on(const struct gpu_choices *chosen, unsigned int number, const struct set_given *given)
+{
+	const char *own = chosen->choices[number].set;
+
+	return own ? own : given->text;
+}
+
 static int parse_all(struct segment_revision *revision, const struct set_given *given,
                      const struct gpu_choices *chosen, const struct set_limits *limits,
                      const struct segment_revision *occupied, struct error *error)
@@ -106,11 +113,11 @@ static int parse_all(struct segment_revision *revision, const struct set_given *
 
 	memset(revision, 0, sizeof *revision);
 	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
-		const char *text = chosen->choices[i].set ? chosen->choices[i].set : given->text;
 		struct segment_partition *partition = &revision->partitions[revision->count++];
 
 		partition->pci = chosen->choices[i].gpu->pci;
-		result = parse(&partition->set, text, given, chosen->choices[i].gpu, limits, occupied, error);
+		result = parse(&partition->set, text_on(chosen, i, given), given, chosen->choices[i].gpu, limits,
+		               occupied, error);
 	}
 	return result;
 }
@@ -158,6 +165,20 @@ int set_find(struct segment_revision *revision, const struct set_given *given, c
 		return -1;
 	add_limits(&occupied, limits, list);
 	return parse_all(revision, given, chosen, limits, &occupied, error);
+}
+
+int set_check_count(const struct set_given *given, const struct gpu_choices *chosen, struct error *error)
+{
+	unsigned int count;
+	int result = 0;
+
+	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
+		const char *text = text_on(chosen, i, given);
+
+		if (strcmp(text, "all") != 0)
+			result = select_parse_count(&count, text, chosen->choices[i].gpu, error);
+	}
+	return result;
 }
 
 int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list,

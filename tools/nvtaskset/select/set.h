@@ -24,6 +24,9 @@ struct set_limits {
 int set_find(struct segment_revision *revision, const struct set_given *given, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
+/* Whether each SET is a number of TPCs that the GPU can have: set_find without the search. -1 with the reason. */
+int set_check_count(const struct set_given *given, const struct gpu_choices *chosen, struct error *error);
+
 /* The TPCs of a GPU that processes have, without `except`. Delays no selection of TPCs. -1 with the reason. */
 int set_find_taken(struct tpcset *taken, const struct topology *gpu, const struct topology_list *list,
                    const struct pids *except, struct error *error);
