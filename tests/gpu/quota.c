@@ -433,7 +433,8 @@ static void assert_dies_of(int number, void (*body)(void))
 {
 	struct child_end end = timed_run(body);
 
-	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == number);
+	if (!WIFSIGNALED(end.status) || WTERMSIG(end.status) != number)
+		fail_msg("the child ended with status %#x: %s", (unsigned int)end.status, end.errors);
 	timed_run_and_pass(run_afterwards);
 }
 
