@@ -22,37 +22,17 @@ void rules_use(struct rules *rules, const struct segment_revision *revision, str
 		rules->priority = (struct priority){.working = 0};
 }
 
-static bool ends_suspension(struct rules *rules, uint64_t now, const struct suspension *suspension, unsigned int gpus)
+static void bound(struct rules *rules, uint64_t now, const struct suspension *suspension, unsigned int gpus,
+                  struct rules_verdict *verdict)
 {
-	bool is_over = now >= suspension->since + (suspension->is_on ? RULES_BOUND_NS : RULES_BACK_NS);
-	bool begins = !rules->is_bounded && suspension->is_on && gpus > 1 && is_over;
+	uint64_t end = suspension->since + (suspension->is_on ? RULES_BOUND_NS : RULES_BACK_NS);
+	bool begins = !rules->is_bounded && suspension->is_on && gpus > 1 && now >= end;
 
 	rules->bounded += begins;
-	rules->is_bounded = begins || (rules->is_bounded && (suspension->is_on || !is_over));
-	return rules->is_bounded;
-}
-
-static uint64_t bound_time(const struct rules *rules, const struct suspension *suspension, unsigned int gpus)
-{
-	uint64_t until = UINT64_MAX;
-
-	if (suspension->is_on && gpus > 1)
-		until = suspension->since + RULES_BOUND_NS;
-	else if (!suspension->is_on && rules->is_bounded)
-		until = suspension->since + RULES_BACK_NS;
-	return until;
-}
-
-static uint64_t next_look(uint64_t now, const struct rules_view *view, const struct suspension *suspension,
-                          const struct rivals *rivals)
-{
-	uint64_t until = UINT64_MAX;
-
-	if ((view->wants || suspension->is_on) && (rivals->has_higher || rivals->equals_wanting > 0))
-		until = now + RULES_LOOK_NS;
-	else if (view->wants || suspension->is_on)
-		until = now + RULES_ALONE_NS;
-	return until;
+	rules->is_bounded = begins || (rules->is_bounded && (suspension->is_on || now < end));
+	verdict->suspends = verdict->suspends && !rules->is_bounded;
+	if (suspension->is_on ? gpus > 1 : rules->is_bounded)
+		verdict->until = min_u64(verdict->until, end);
 }
 
 /* `verdict` has the answer of the quota. A slice for a lower priority is shorter than a slice among equals. */
@@ -66,7 +46,10 @@ static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view 
 	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
 	verdict->slice_us = rivals->has_higher ? of_priority.slice_us
 	                                       : max_u64(of_priority.slice_us, of_weight.slice_us);
-	verdict->until = min_u64(verdict->until, min_u64(of_priority.until, next_look(now, view, suspension, rivals)));
+	verdict->until = min_u64(verdict->until, of_priority.until);
+	if (view->wants || suspension->is_on)
+		verdict->until = min_u64(verdict->until, now + (rivals->has_higher || rivals->equals_wanting > 0
+		                                                ? RULES_LOOK_NS : RULES_ALONE_NS));
 }
 
 struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct rules_view *view,
@@ -78,8 +61,6 @@ struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct r
 	verdict.soonest = rivals->any ? now : quota_soonest(&rules->quota, now);
 	if (rules_take_part(rules))
 		ask_rank(rules, now, view, suspension, rivals, &verdict);
-	if (ends_suspension(rules, now, suspension, view->gpus_wanting))
-		verdict.suspends = false;
-	verdict.until = min_u64(verdict.until, bound_time(rules, suspension, view->gpus_wanting));
+	bound(rules, now, suspension, view->gpus_wanting, &verdict);
 	return verdict;
 }
