@@ -8,7 +8,6 @@
 #define FALL 8  /* part of the difference by which a length falls */
 
 static struct length lengths[LENGTHS];
-static _Atomic uint32_t replaced;
 
 static void forget_length(struct length *length, uint64_t key)
 {
@@ -17,18 +16,6 @@ static void forget_length(struct length *length, uint64_t key)
 	atomic_store(&length->ns[LENGTH_MORE], 0);
 	atomic_store(&length->until, 0);
 	atomic_store(&length->key, key);
-}
-
-static __attribute__((noinline)) struct length *add_length(struct length *near, uint64_t key)
-{
-	struct length *found = NULL;
-
-	for (int i = 0; i < NEAR && !found; i++)
-		found = atomic_load(&near[i].key) == 0 ? &near[i] : NULL;
-	if (!found)
-		found = &near[atomic_fetch_add(&replaced, 1) % NEAR];
-	forget_length(found, key);
-	return found;
 }
 
 static uint64_t key_of(const struct launched_work *work)
@@ -43,11 +30,17 @@ static uint64_t key_of(const struct launched_work *work)
 struct length *lengths_find(const struct launched_work *work)
 {
 	uint64_t key = key_of(work);
-	struct length *near = &lengths[(key >> 32) % (LENGTHS / NEAR) * NEAR], *found = NULL;
+	struct length *near = &lengths[(key >> 32) % (LENGTHS / NEAR) * NEAR], *found = &near[key / 2 % NEAR];
 
-	for (int i = 0; i < NEAR && !found; i++)
-		found = atomic_load_explicit(&near[i].key, memory_order_acquire) == key ? &near[i] : NULL;
-	return found ? found : add_length(near, key);
+	for (int i = NEAR - 1; i >= 0; i--) {
+		uint64_t there = atomic_load_explicit(&near[i].key, memory_order_acquire);
+
+		if (there == key)
+			return &near[i];
+		found = there == 0 ? &near[i] : found;
+	}
+	forget_length(found, key);
+	return found;
 }
 
 unsigned int lengths_number(const struct length *length)
