@@ -55,7 +55,6 @@ struct frame {
 	/* launch/queued.c */
 	struct launch_end end; /* of the launch; valid until the GPU is told of the commands */
 	uint64_t cookie, turn; /* from the gate; the launch's number in its queue (pushbuffer/notes.h), 0: none */
-	uint64_t undecided;    /* launches in the queue up to this launch that no walk has decided about */
 	bool is_noted;         /* the launch's mask can still be changed */
 	bool keeps_mask;       /* nobody may change the mask */
 	bool is_behind_unknown; /* what is ahead of the launch is not known */

@@ -126,6 +126,7 @@ FIXTURE(begin)
 	gate.claims.list[0] = (struct claim){.lender = 1, .number = &claims_number, .gives = {{OWN}}, .takes = {{OWN}},
 	                                     .limit_ns = LIMIT, .borrowers = 1};
 	gate.claims.all_own = (struct tpcset){{OWN}};
+	gate.claims.own_is_known = true;
 	atomic_store(&claims_number, 1);
 	atomic_store(&gate.known, GATE_HAS_CLAIMS | GATE_HAS_NO_PART);
 	atomic_store(&gate_state.spent_at, UINT64_MAX);

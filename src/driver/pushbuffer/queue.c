@@ -200,7 +200,6 @@ static inline void end_note(struct queue *queue, uint64_t turn, struct note *not
 	queue->foreign = atomic_load_explicit(&foreign, memory_order_relaxed);
 	queue->ended = QUEUE_ALONE;
 	launch->frame.turn = turn;
-	launch->frame.undecided = turn - atomic_load_explicit(&queue->answered, memory_order_relaxed);
 }
 
 static inline void note_without_mask(struct queue *queue, struct launch *launch)

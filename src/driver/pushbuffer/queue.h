@@ -63,10 +63,9 @@ enum queue_outcome {
  * GPU's memory.
  *
  * frame.cookie is the caller's, and with frame.keeps_mask the mask stays. frame.turn gets the number of the launch in
- * its stream, or 0 without a place. Numbers rise by 1 with each launch, noted or not. frame.undecided gets the number
- * of launches of the stream that a walk has still to visit, with this launch. frame.front gets the end of the launch
- * ahead, or a number of 0 if nothing is known to run ahead. After QUEUE_NOT_FOUND, the commands may come later in the
- * call. */
+ * its stream, or 0 without a place. Numbers rise by 1 with each launch, noted or not. frame.front gets the end of the
+ * launch ahead, or a number of 0 if nothing is known to run ahead. After QUEUE_NOT_FOUND, the commands may come later
+ * in the call. */
 enum queue_outcome queue_note(struct launch *launch, const struct submission *submission);
 
 /* Likewise, of a launch that was not noted just now: the launch may use the TPCs, too, that `disable` enables. False,

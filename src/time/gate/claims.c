@@ -144,9 +144,9 @@ void claims_see_own(struct claims *made, struct pci_address pci, bool is_known)
 	unsigned int count = releases_places(pci, made->own, CLAIMS_PLACES);
 
 	made->own_count = count <= CLAIMS_PLACES ? count : CLAIMS_PLACES;
-	made->own_is_unknown = !is_known || count == 0 || count > CLAIMS_PLACES;
+	made->own_is_known = is_known && count > 0 && count <= CLAIMS_PLACES;
 	for (unsigned int i = 0; i < made->own_count; i++)
-		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
+		made->own_is_known &= counts_place_is_exact(made->own[i]);
 }
 
 void claims_see(struct claims *made, struct pci_address pci, const struct claims_rules *rules)
@@ -236,7 +236,7 @@ uint64_t claims_own_in_flight(const struct claims *claims)
 
 bool claims_own_are_idle(const struct claims *claims)
 {
-	return !claims->own_is_unknown && claims_own_in_flight(claims) == 0;
+	return claims->own_is_known && claims_own_in_flight(claims) == 0;
 }
 
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)
@@ -253,11 +253,4 @@ struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)
 	}
 	more = tpcset_without(&more, &taken);
 	return tpcset_or(&more, &claims->part);
-}
-
-bool claims_give_more(const struct claims *claims, uint32_t open)
-{
-	struct tpcset tpcs = claims_tpcs(claims, open);
-
-	return open != 0 && !tpcset_is_subset(&tpcs, &claims->part);
 }

@@ -30,7 +30,7 @@ struct claims {
 	} list[CLAIMS_MAX];
 	const struct counts_place *own[CLAIMS_PLACES];
 	unsigned int own_count;
-	bool own_is_unknown;      /* the work in flight of this process */
+	bool own_is_known;        /* the work in flight of this process */
 	bool has_part, is_narrow; /* `part` is not empty; `part` is some of `all_own`, and not all */
 	struct tpcset all_own;    /* TPCs of this process */
 	struct tpcset part;       /* without the TPCs of higher claims */
@@ -69,6 +69,3 @@ bool claims_own_are_idle(const struct claims *claims);
 
 /* The own part, and the TPCs of the idle claims `open`, without TPCs that a further claim takes. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);
-
-/* Whether these TPCs are more than the own part. */
-bool claims_give_more(const struct claims *claims, uint32_t open);

@@ -116,7 +116,7 @@ static bool may_wait_in_stream(const struct arrival *arrival)
 static void decide_graph(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	bool may_be = !arrival->work.waits_for_others && !gate->claims.own_is_unknown && window_is_idle(gate);
+	bool may_be = !arrival->work.waits_for_others && gate->claims.own_is_known && window_is_idle(gate);
 
 	if (may_be && !may_wait_in_stream(arrival))
 		arrival->ticket = window_admit(gate, arrival->length, &arrival->open);
@@ -272,7 +272,7 @@ static void learn(struct gate *gate, const struct frame *frame, uint64_t ticket,
 static bool begin_is_known(const struct gate *gate, const struct frame *frame)
 {
 	return !frame->is_behind_unknown ||
-	       (!gate->claims.own_is_unknown && claims_own_in_flight(&gate->claims) <= 1);
+	       (gate->claims.own_is_known && claims_own_in_flight(&gate->claims) <= 1);
 }
 
 /* With nothing ahead, the GPU waits for the host. Further TPCs seldom gain more than half of the length; and the host
@@ -299,7 +299,7 @@ static bool may_start(struct gate *gate, const struct frame *frame)
 	bool is_decided = frame->ticket != 0 || !gate->claims.has_part;
 
 	return gate->claims.count > 0 && !is_decided && frame->front.number == 0 && !frame->keeps_mask &&
-	       !cookie.stays && !cookie.may_wait && !gate->claims.own_is_unknown && !is_too_short(gate, frame);
+	       !cookie.stays && !cookie.may_wait && gate->claims.own_is_known && !is_too_short(gate, frame);
 }
 
 /* The launch cannot be changed later. */
@@ -318,23 +318,6 @@ static void decide_now(struct gate *gate, const struct launch *launch, const str
 		learn(gate, frame, ticket, end, process_clock_ns());
 }
 
-/* Behind so many undecided launches there is time: the window is moved only when that may change something. */
-#define FAR 32
-
-static void move_window(struct gate *gate, const struct frame *frame, struct launch_end end)
-{
-	bool is_due = frame->undecided <= FAR || process_clock_ns() >= gate->moves_from;
-	uint32_t open = gate->open;
-	struct claims_idle idle;
-
-	if (!is_due) {
-		window_look(gate, &idle);
-		is_due = (idle.open & ~open) != 0;
-	}
-	if (is_due)
-		window_move(gate, end);
-}
-
 void gate_submits(struct launch *launch, const struct submission *submission, struct launch_end end)
 {
 	struct frame *frame = &launch->frame;
@@ -344,7 +327,7 @@ void gate_submits(struct launch *launch, const struct submission *submission, st
 		return;
 	if (gate_lock(gate)) {
 		if (frame->is_noted && !frame->has_more)
-			move_window(gate, frame, end);
+			window_move(gate, end);
 		else
 			decide_now(gate, launch, submission, end);
 		gate_unlock(gate);

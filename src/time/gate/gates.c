@@ -4,39 +4,22 @@
 #include "driver/gpus.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 struct gate_state gate_state = {.spent_at = UINT64_MAX};
 
-/* By gpus_number. Never given back: a launch may look at any time. */
-static _Atomic(struct gate *) gates[GPUS_MAX];
+static struct gate gates[GPUS_MAX]; /* by gpus_number */
 
 struct gate *gates_of(const struct gpu *gpu)
 {
-	return atomic_load_explicit(&gates[gpu->number], memory_order_acquire);
-}
+	struct gate *gate = &gates[gpu->number];
 
-/* Until our thread has looked, the work in flight is unknown. */
-static void begin(struct gate *gate, const struct gpu *gpu)
-{
-	gate->gpu = gpu;
-	gate->claims.own_is_unknown = true;
+	return atomic_load_explicit(&gate->gpu, memory_order_acquire) ? gate : NULL;
 }
 
 struct gate *gates_make(const struct gpu *gpu)
 {
-	const int private = MAP_PRIVATE | MAP_ANONYMOUS;
-	struct gate *there = gates_of(gpu);
-	void *memory = there ? MAP_FAILED : mmap(NULL, sizeof *there, PROT_READ | PROT_WRITE, private, -1, 0);
-
-	if (memory != MAP_FAILED) {
-		begin(memory, gpu);
-		if (atomic_compare_exchange_strong(&gates[gpu->number], &there, memory))
-			there = memory;
-		else
-			munmap(memory, sizeof *there);
-	}
-	return there;
+	atomic_store_explicit(&gates[gpu->number].gpu, gpu, memory_order_release);
+	return &gates[gpu->number];
 }
 
 #define LOCK_TRIES 1000
@@ -57,7 +40,7 @@ void gates_open(const struct gpu *gpu)
 {
 	struct gate *gate = gates_make(gpu);
 
-	if (gate && gate_lock(gate)) {
+	if (gate_lock(gate)) {
 		claims_see_own(&gate->claims, gpu->pci, true);
 		gate_unlock(gate);
 	}
@@ -66,14 +49,8 @@ void gates_open(const struct gpu *gpu)
 void gates_after_fork(void)
 {
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		struct gate *gate = atomic_load(&gates[i]);
-
-		if (gate) {
-			const struct gpu *gpu = gate->gpu;
-
-			memset(gate, 0, sizeof *gate);
-			begin(gate, gpu);
-		}
+		if (gates[i].gpu)
+			memset(&gates[i], 0, sizeof gates[i]);
 	}
 	memset(&gate_state, 0, sizeof gate_state);
 	gate_state.spent_at = UINT64_MAX;

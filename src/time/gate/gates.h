@@ -42,13 +42,11 @@ extern struct gate_state gate_state __attribute__((visibility("hidden")));
 struct gate {
 	atomic_bool is_locked;
 	atomic_uint known;   /* GATE_*, of the claims: for threads without the lock */
-	const struct gpu *gpu;
+	const struct gpu *_Atomic gpu; /* NULL: not made */
 	struct claims claims;
 	struct in_flight in_flight;
 	unsigned int follows; /* launches that were asked about by window_is_due */
-	uint32_t open;        /* the idle claims at the last look */
 	uint32_t opened;      /* claims with wide launches since the last call back */
-	uint64_t moves_from;  /* before, a move of the window hardly changes anything unless a claim becomes idle */
 	struct gate_tpcs {    /* of launches that may use the claims `open`: no claim in `part`, some in `wide` */
 		bool is_known;     /* since the claims changed */
 		uint32_t open;
@@ -64,7 +62,7 @@ struct gate {
 /* NULL before the gate is made. */
 struct gate *gates_of(const struct gpu *gpu);
 
-/* Makes the gate at the first call. Not in the launch path. NULL if there is no memory. */
+/* Makes the gate at the first call. */
 struct gate *gates_make(const struct gpu *gpu);
 
 /* False if another thread has the lock. */

@@ -68,13 +68,13 @@ static bool may_fit(struct arrival *arrival)
 }
 
 /* Claims that are idle for longer than between launches in a row, and that give a TPC together. */
-static uint32_t at_rest(const struct claims *claims, const struct claims_idle *idle)
+static uint32_t at_rest(struct gate *gate, const struct claims_idle *idle)
 {
 	uint32_t open = 0;
 
-	for (unsigned int i = 0; i < claims->count; i++)
+	for (unsigned int i = 0; i < gate->claims.count; i++)
 		open |= (uint32_t)(idle->ns[i] >= LENDING_ROW_NS) << i;
-	return claims_give_more(claims, open) ? open : 0;
+	return window_gives_more(gate, open) ? open : 0;
 }
 
 /* Where nothing of the process is in flight, a launch of any length goes. */
@@ -87,8 +87,8 @@ static bool finds_room(struct arrival *arrival, uint64_t in_flight)
 	arrival->ns = window_length(gate, arrival->length, idle.open);
 	arrival->open = window_allows(gate, &idle, arrival->ns);
 	if (arrival->open == 0 && in_flight == 0)
-		arrival->open = at_rest(&gate->claims, &idle);
-	return arrival->open != 0 && window_tpcs(gate, arrival->open)->count > 0;
+		arrival->open = at_rest(gate, &idle);
+	return arrival->open != 0;
 }
 
 /* After an episode, launches go in turn. Sometimes two must be there at once for both to end. */
@@ -171,7 +171,7 @@ static bool look(struct arrival *arrival)
 
 	passed_ns = arrival->since != 0 ? now - arrival->now : 0;
 	arrival->now = now;
-	see_end(in_flight == 0 && !gate->claims.own_is_unknown, together);
+	see_end(in_flight == 0 && gate->claims.own_is_known, together);
 	bool does = !is_open || goes(arrival, in_flight, passed_ns);
 
 	arrival->is_held |= !does;

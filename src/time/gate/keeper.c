@@ -184,7 +184,7 @@ static bool see_gpu(const struct gpu *gpu)
 	const struct tpcset none = {{0}};
 	struct gate *gate = gates_make(gpu);
 
-	if (!gate || !gpu->topology)
+	if (!gpu->topology)
 		return false;
 	claims_see(&made, gpu->pci, &keeper.rules);
 	bool is_set = lock(gate);

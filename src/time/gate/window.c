@@ -17,17 +17,8 @@
 /* A length that is too long falls by this part each time, unless the length in the own part is too long as well. */
 #define DOUBT_PART 4096
 
-/* Between two moves of the window, while no claim is idle or no room is left; at most a part of the window. */
-#define PAUSE_NS UINT64_C(100000)
-#define PAUSE_PART 8
-
-/* When our thread moves the window again: while W grows, or after a part of the idle time; while a claim is busy; and
- * while all are at rest, where wide launches end, within a part of LIMIT. */
-#define GROWS_NS UINT64_C(125000)
-#define GROWS_PART 16
-#define BUSY_NS UINT64_C(250000)
-#define REST_NS UINT64_C(500000)
-#define REST_PART 4
+/* Our thread moves the window again, while launches wait. */
+#define MOVE_NS UINT64_C(250000)
 
 /* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
 #define DISTURBED_PART 8
@@ -65,32 +56,6 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 	return lengths_ns(length, place) == 0 || gate->follows++ % DUE_EACH == 0;
 }
 
-/* While all claims are at rest, the clock was not read. */
-static uint64_t now_of(const struct claims_idle *idle)
-{
-	return idle->now != 0 ? idle->now : process_clock_ns();
-}
-
-/* A single claim always does. */
-static bool gives_more(const struct gate *gate, uint32_t open)
-{
-	return open != 0 && (gate->claims.count == 1 || claims_give_more(&gate->claims, open));
-}
-
-uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns)
-{
-	uint32_t allowed = 0;
-
-	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
-		const struct claim *it = &gate->claims.list[i];
-		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers);
-		bool fits = idle->ns[i] > 0 && gate->in_flight.wide + ns <= window_ns;
-
-		allowed |= (uint32_t)fits << i;
-	}
-	return gives_more(gate, allowed) ? allowed : 0;
-}
-
 const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 {
 	struct gate_tpcs *answer = open != 0 ? &gate->wide : &gate->part;
@@ -105,6 +70,25 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 		answer->open = open;
 	}
 	return answer;
+}
+
+bool window_gives_more(struct gate *gate, uint32_t open)
+{
+	return open != 0 && window_tpcs(gate, open)->count > window_tpcs(gate, 0)->count;
+}
+
+uint32_t window_allows(struct gate *gate, const struct claims_idle *idle, uint64_t ns)
+{
+	uint32_t allowed = 0;
+
+	for (unsigned int i = 0; ns != 0 && i < gate->claims.count; i++) {
+		const struct claim *it = &gate->claims.list[i];
+		uint64_t window_ns = lending_window_ns(idle->ns[i], it->limit_ns, it->borrowers);
+		bool fits = idle->ns[i] > 0 && gate->in_flight.wide + ns <= window_ns;
+
+		allowed |= (uint32_t)fits << i;
+	}
+	return window_gives_more(gate, allowed) ? allowed : 0;
 }
 
 uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
@@ -163,9 +147,7 @@ static void tell_tpcs(struct gate *gate, struct launch_end end, uint32_t open)
 /* The claims that a further wide launch may use. If there are some, window_add has room for the launch. */
 static uint32_t room_for(struct gate *gate, const struct claims_idle *idle, uint64_t ns)
 {
-	uint32_t open = in_flight_has_room(&gate->in_flight) ? window_allows(gate, idle, ns) : 0;
-
-	return open != 0 && window_tpcs(gate, open)->count > 0 ? open : 0;
+	return in_flight_has_room(&gate->in_flight) ? window_allows(gate, idle, ns) : 0;
 }
 
 /* The same for the launch that is the next to start. */
@@ -224,7 +206,6 @@ struct move {
 	struct claims_idle idle;
 	struct launch_end newest;
 	bool waits;               /* launches wait that may still be changed */
-	bool is_full;             /* there is no room for one of these */
 	int called_back;          /* launches that count in the window still */
 	uint64_t ticket;          /* of the last such launch */
 };
@@ -286,7 +267,6 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 		leave(gate, launch);
 		answer = QUEUE_LEAVE;
 	}
-	move->is_full |= answer == QUEUE_STOP && ns != 0;
 	return answer;
 }
 
@@ -376,7 +356,7 @@ bool window_begin_anew(struct gate *gate)
 	bool begins = leave_claims(gate) || gate->opened == 0;
 
 	if (begins) {
-		gate->open = gate->opened = 0;
+		gate->opened = 0;
 		gate->part.is_known = gate->wide.is_known = false;
 	}
 	return begins;
@@ -411,34 +391,6 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 	claims_look(&gate->claims, idle);
 	if (gate->opened & ~idle->open)
 		call_back(gate, gate->opened & ~idle->open);
-	gate->open = idle->open;
-}
-
-static void set_pause(struct gate *gate, const struct move *move)
-{
-	uint64_t ns = move->idle.open == 0 || move->is_full ? PAUSE_NS : 0;
-
-	if (move->is_full && gate->in_flight.wide > 0)
-		ns = min_u64(gate->in_flight.wide / PAUSE_PART, PAUSE_NS);
-	gate->moves_from = ns > 0 ? now_of(&move->idle) + ns : 0;
-}
-
-static uint64_t next_move_ns(const struct gate *gate, const struct claims_idle *idle)
-{
-	uint64_t ns = max_u64(GROWS_NS, min_u64(longest_limit(gate) / REST_PART, REST_NS));
-	uint64_t grows_for = UINT64_MAX;
-	bool is_busy = false;
-
-	for (unsigned int i = 0; i < gate->claims.count; i++) {
-		is_busy |= idle->ns[i] == 0;
-		if (idle->ns[i] > 0 && idle->ns[i] < lending_rest_ns(gate->claims.list[i].limit_ns))
-			grows_for = min_u64(grows_for, idle->ns[i]);
-	}
-	if (grows_for != UINT64_MAX)
-		ns = max_u64(GROWS_NS, grows_for / GROWS_PART);
-	else if (is_busy)
-		ns = BUSY_NS;
-	return ns;
 }
 
 uint64_t window_move(struct gate *gate, struct launch_end newest)
@@ -448,6 +400,5 @@ uint64_t window_move(struct gate *gate, struct launch_end newest)
 	window_sweep(gate);
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
-	set_pause(gate, &move);
-	return move.waits ? next_move_ns(gate, &move.idle) : UINT64_MAX;
+	return move.waits ? MOVE_NS : UINT64_MAX;
 }

@@ -27,7 +27,7 @@ uint64_t window_follow(struct gate *gate, const struct length *length, struct la
 
 /* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length, or if all claims
  * together give no TPC: a further claim may take the same TPCs. */
-uint32_t window_allows(const struct gate *gate, const struct claims_idle *idle, uint64_t ns);
+uint32_t window_allows(struct gate *gate, const struct claims_idle *idle, uint64_t ns);
 
 /* The time of a launch with the TPCs of the claims `open`; 0: not known. */
 uint64_t window_length(struct gate *gate, struct length *length, uint32_t open);
@@ -36,6 +36,9 @@ uint64_t window_length(struct gate *gate, struct length *length, uint32_t open);
 bool window_refuses(const struct gate *gate, struct length *length, uint64_t ns);
 
 const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open);
+
+/* Whether the claims `open` give more TPCs than the own part. */
+bool window_gives_more(struct gate *gate, uint32_t open);
 
 /* A launch is wide now. Returns a ticket (in_flight.h); 0: there is no room, and the launch is not wide. */
 uint64_t window_add(struct gate *gate, uint32_t open, uint64_t ns, struct launch_end end);
