@@ -146,16 +146,14 @@ struct gpu *contexts_gpu(CUcontext context)
 	return contexts_find(context).gpu;
 }
 
-bool contexts_is_only(CUcontext context)
+void contexts_visit(void (*visit)(CUcontext context))
 {
-	bool is_only = true;
+	for (unsigned int i = 0; i < ROOM; i++) {
+		uintptr_t handle = atomic_load_explicit(&contexts[i].entry.handle, memory_order_acquire);
 
-	for (unsigned int i = 0; i < ROOM && is_only; i++) {
-		uintptr_t other = atomic_load_explicit(&contexts[i].entry.handle, memory_order_relaxed);
-
-		is_only = other == 0 || other == (uintptr_t)context;
+		if (handle != 0)
+			visit((CUcontext)handle);
 	}
-	return is_only;
 }
 
 /* A loop: two threads may have remembered the same context, in two entries. */

@@ -35,8 +35,8 @@ void contexts_visit_primaries(bool (*visit)(CUcontext context));
 struct releases *contexts_releases(CUcontext context);
 bool contexts_set_releases(CUcontext context, struct releases *releases);
 
-/* Whether the table has no further context. */
-bool contexts_is_only(CUcontext context);
+/* Visits the contexts of the table. `visit` may forget the context. */
+void contexts_visit(void (*visit)(CUcontext context));
 
 void contexts_forget(CUcontext context);
 

@@ -82,7 +82,7 @@ void events_call_begins(const struct call *call)
 		launch_forget(call->frame);
 }
 
-/* Of a kernel: the context launches nothing any more. */
+/* Of a kernel: no context of the process launches anything any more. */
 static bool is_fault(CUresult result)
 {
 	return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
@@ -108,16 +108,6 @@ static void others_ended(const struct call *call)
 		memory_call_ended(call);
 }
 
-/* A wait for a stream or an event, or a launch in a stream, can tell the fault of a further context. */
-static bool is_of_own_context(const struct call *call)
-{
-	bool launches = calls_launch(call->id) || calls_run_graph(call->id);
-	CUstream stream = launches ? calls_read_work(call).stream : NULL;
-
-	return call->id == CALL_SYNCHRONIZE || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
-	       contexts_is_only(call->context);
-}
-
 /* The context launches nothing any more, and work in flight never ends. */
 static void forget_context(CUcontext context)
 {
@@ -137,9 +127,9 @@ void events_call_ended(const struct call *call)
 		gate_call_ended(call);
 		launch_leave_call(call->frame);
 	}
-	/* A failed context has memory until somebody destroys the context. */
-	if (call->context && is_fault(*call->result) && is_of_own_context(call))
-		forget_context(call->context);
+	/* Contexts have memory until somebody destroys the contexts. */
+	if (is_fault(*call->result))
+		contexts_visit(forget_context);
 }
 
 /* --- launches ----------------------------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static inline void control_check(uint64_t number)
 void control_context_created(void);
 
 /* The calls to listen to. Calls with managed or shared memory end all suspensions, at the begin of the call. While our
- * thread exists, calls that synchronize count too: they tell of a failed context (shim/events.c). But not under MPS,
+ * thread exists, calls that synchronize count too: they tell of a kernel's fault (shim/events.c). But not under MPS,
  * where a fault ends the work of all clients. */
 bool control_wants_call(int id);
 void control_call_begins(const struct call *call);

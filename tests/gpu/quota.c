@@ -318,9 +318,8 @@ TIMED_BY(timed_run_on_simulator, refused_now_and_then)
 	assert_int_equal(timed_look().state, SEGMENT_TIME_IN_FORCE);
 }
 
-/* A kernel writes to memory that is not there. What was in flight never ends, and others would wait for it; and the context that
- * comes after it is not taken for it, when that one ends. */
-TIMED_BY(timed_run_on_simulator, a_context_has_failed)
+/* A kernel writes to memory that is not there. What was in flight never ends, and nobody waits for it. */
+TIMED(a_kernel_has_failed)
 {
 	uint64_t nowhere = 16, cycles = 0;
 	void *arguments[] = {&nowhere, &cycles};
@@ -328,18 +327,11 @@ TIMED_BY(timed_run_on_simulator, a_context_has_failed)
 	timed_open_gpu();
 	give_and_wait(third);
 	timed_wait_until(gpu_kernels(&gpu).in_flight == 0);
-	struct gpu_under_test failed = gpu;
-
-	cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
 	assert_int_equal(gpu_kernels(&gpu).in_flight, 1);
-	assert_int_not_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 	assert_int_equal(gpu_kernels(&gpu).in_flight, 0);
-	gpu_open(&gpu, 0);
-	cuCtxDestroy_v2(failed.context);
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	timed_launch_into(NULL, 1, UINT64_C(2000000000));
-	assert_int_equal(gpu_kernels(&gpu).in_flight, 1);
-	gpu_check(cuCtxSynchronize());
+	gpu_check(cuCtxDestroy_v2(gpu.context));
 }
 
 /* --- the end ----------------------------------------------------------------------------------------------------- */

@@ -90,14 +90,21 @@ CUresult cuCtxSynchronize(void)
 
 /* --- failing ------------------------------------------------------------------------------------------ */
 
-void context_fail(CUcontext context, CUresult error)
+static _Atomic CUresult failure;
+
+void context_fail(CUresult error)
 {
-	atomic_store(&context->family->failure, error);
+	atomic_store(&failure, error);
+}
+
+CUresult context_failure(void)
+{
+	return atomic_load(&failure);
 }
 
 CUresult context_result(CUcontext context)
 {
-	return context ? atomic_load(&context->family->failure) : CUDA_ERROR_INVALID_CONTEXT;
+	return context ? context_failure() : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* --- making and destroying ---------------------------------------------------------------------------- */
@@ -121,7 +128,7 @@ static CUresult check(CUdevice device)
 		result = CUDA_ERROR_INVALID_DEVICE;
 	if (result == CUDA_SUCCESS && fault(FAULT_NO_CONTEXT))
 		result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-	return result;
+	return result == CUDA_SUCCESS ? context_failure() : result;
 }
 
 HOOKED_3(cuCtxCreate_v2, CUcontext *, context, unsigned int, flags, CUdevice, device)

@@ -16,7 +16,6 @@ struct CUctx_st {
 	_Atomic uint64_t launches; /* word [5] */
 	struct engine *engine;     /* of the family: engine.h */
 	struct pushbuffer *pushbuffer; /* of the family: pushbuffer.h */
-	_Atomic CUresult failure;  /* of the family, which stays; CUDA_SUCCESS if there is none */
 };
 
 /* Fills a context that covers the whole device. */
@@ -25,10 +24,11 @@ void context_prepare(CUcontext context, CUdevice device);
 /* The thread's current context, or NULL. */
 CUcontext context_current(void);
 
-/* The family fails with an error that stays. */
-void context_fail(CUcontext context, CUresult error);
+/* A kernel's fault ends all contexts of the process, on all GPUs, with an error that stays (facts.md, "Releases"). */
+void context_fail(CUresult error);
 
-/* The error with which it failed, or CUDA_SUCCESS; CUDA_ERROR_INVALID_CONTEXT without a context. */
+/* The error, or CUDA_SUCCESS; context_result: CUDA_ERROR_INVALID_CONTEXT without a context. */
+CUresult context_failure(void);
 CUresult context_result(CUcontext context);
 
 /* The simulated GPUs are those of a topology file. */

@@ -172,7 +172,7 @@ static void run_for_a_while(const struct engine *engine, struct work *work)
 		work->left_ns = (uint64_t)((double)work->left_ns * waves(&work->launch, &tpcs));
 	work->has_begun = true;
 	turns_begin(engine->slice_us, &tpcs);
-	while (!engine->is_aside && work->left_ns > 0) {
+	while (!engine->is_aside && work->left_ns > 0 && context_failure() == CUDA_SUCCESS) {
 		uint64_t begin = gpu_time_of_cpu(), end;
 		double share = turns_share(begin, &end);
 
@@ -208,7 +208,7 @@ static void wait_for_word(struct engine *engine)
 	const struct timespec until = clock_for_kernel(gpu_time_of_cpu() + LOOK_AT_WORD_NS);
 	struct work *work = engine->first;
 
-	if (atomic_load(work->word) == work->value) {
+	if (atomic_load(work->word) == work->value || context_failure() != CUDA_SUCCESS) {
 		engine->first = work->next;
 		engine->ended++;
 		free(work);
@@ -229,7 +229,7 @@ static void *run(void *data)
 			pthread_cond_wait(&changed, &lock);
 		else if (engine->first->word)
 			wait_for_word(engine);
-		else if (engine->first->left_ns > 0)
+		else if (engine->first->left_ns > 0 && context_failure() == CUDA_SUCCESS)
 			run_for_a_while(engine, engine->first);
 		else
 			finish(engine);

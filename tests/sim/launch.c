@@ -157,13 +157,15 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 
 	if (verdict)
 		fatal("this launch would never finish: %s", verdict);
-	CUresult result = launch->function->model ? launch->function->model(launch, &schedule) : CUDA_SUCCESS;
+	CUresult result = context_failure();
 
 	/* The program hears of a failure later. */
+	if (result == CUDA_SUCCESS && launch->function->model)
+		result = launch->function->model(launch, &schedule);
 	if (result == CUDA_SUCCESS)
 		release_all(launch->context, descriptor);
 	else
-		context_fail(launch->context, result);
+		context_fail(result);
 	return CUDA_SUCCESS;
 }
 
@@ -187,7 +189,7 @@ CUresult launch_by(struct descriptor *descriptor, const struct launch *launch)
 
 	engine_has_run(launch->context);
 	if (context_result(launch->context) == CUDA_SUCCESS)
-		release_check_end(launch->context, number);
+		release_check_end(number);
 	return result;
 }
 

@@ -47,12 +47,12 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 CUresult launch_now(const struct launch *launch);
 CUresult launch_by(struct descriptor *descriptor, const struct launch *launch);
 
-/* The kernel has ended: carries out the releases of all slots. Where the memory is gone, the context fails. */
+/* The kernel has ended: carries out the releases of all slots. Where the memory is gone, the kernel has a fault. */
 void release_all(CUcontext context, const struct descriptor *descriptor);
 
 /* The driver asks to be told of a plain launch's end, in slot 0 if there is one; then, that it was told. If not, the
- * context fails: on the hardware, the next synchronisation would never end. */
+ * kernel has a fault: on the hardware, the next synchronisation would never end. */
 uint32_t release_ask_for_end(CUcontext context, CUstream stream, struct descriptor *descriptor);
-void release_check_end(CUcontext context, uint32_t number);
+void release_check_end(uint32_t number);
 
 #endif

@@ -144,15 +144,16 @@ void memory_forget(CUcontext context)
 static CUresult allocate(CUdeviceptr *address, size_t bytes, bool is_managed)
 {
 	CUcontext context = context_current();
+	CUresult result = context_result(context);
 	struct piece *new;
 
-	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	if (result != CUDA_SUCCESS)
+		return result;
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_memory_take(context->device, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	CUresult result = add(context, NULL, bytes, &new);
+	result = add(context, NULL, bytes, &new);
 
 	if (result == CUDA_SUCCESS) {
 		new->is_untouched = is_managed;
@@ -302,7 +303,7 @@ static CUresult end_fill(size_t bytes)
 static CUresult find_for_copy(void **memory, CUdeviceptr address, size_t bytes)
 {
 	CUcontext context = context_current();
-	CUresult result = context ? context_result(context) : CUDA_ERROR_INVALID_CONTEXT;
+	CUresult result = context_result(context);
 
 	*memory = memory_at(address, bytes);
 	return result == CUDA_SUCCESS && !*memory ? CUDA_ERROR_INVALID_VALUE : result;

@@ -41,10 +41,10 @@ uint32_t release_ask_for_end(CUcontext context, CUstream stream, struct descript
 	return descriptor_set_release(descriptor, context->gpu, 0, &release) ? number : 0;
 }
 
-void release_check_end(CUcontext context, uint32_t number)
+void release_check_end(uint32_t number)
 {
 	if (number != 0 && last_ended != number)
-		context_fail(context, CUDA_ERROR_LAUNCH_FAILED);
+		context_fail(CUDA_ERROR_LAUNCH_FAILED);
 }
 
 /* --- all releases ------------------------------------------------------------------------------------------ */
@@ -81,7 +81,7 @@ static void carry_out(CUcontext context, const struct release *release, uint64_t
 	if (release->address % bytes != 0)
 		fatal("a release to an address that is not aligned");
 	if (!to)
-		context_fail(context, CUDA_ERROR_LAUNCH_FAILED);
+		context_fail(CUDA_ERROR_LAUNCH_FAILED);
 	else if (release->reduces)
 		add(release, to);
 	else

@@ -425,9 +425,10 @@ void rm_context_destroyed(CUcontext context)
 HOOKED_2(cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes)
 {
 	CUcontext context = context_current();
+	CUresult result = context_result(context);
 
-	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	if (result != CUDA_SUCCESS)
+		return result;
 	struct rm_control call = {.client = client, .object = device_of(context) + 1, .command = MEMORY_INFO};
 
 	call_kernel(IOCTL_CONTROL, &call);
