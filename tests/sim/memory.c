@@ -19,7 +19,7 @@
 
 struct piece {
 	struct piece *next;
-	CUcontext family; /* whose it is; NULL once that is destroyed */
+	CUcontext family;
 	CUdevice device;
 	bool is_registered;
 	bool is_untouched; /* managed memory */
@@ -68,7 +68,7 @@ uint64_t memory_untouched(CUdevice device)
 
 	pthread_mutex_lock(&lock);
 	for (const struct piece *piece = pieces; piece; piece = piece->next)
-		bytes += piece->is_untouched && piece->family && piece->device == device ? piece->bytes : 0;
+		bytes += piece->is_untouched && piece->device == device ? piece->bytes : 0;
 	pthread_mutex_unlock(&lock);
 	return bytes;
 }
@@ -113,13 +113,12 @@ static bool remove_at(CUdeviceptr address, bool is_registered, CUcontext family)
 	if (found)
 		*link = found->next;
 	pthread_mutex_unlock(&lock);
-	if (found && !is_registered && found->family)
+	if (found && !is_registered)
 		device_memory_give(found->device, found->bytes);
 	free(found);
 	return found != NULL;
 }
 
-/* Allocations stay, since tests free them after the context; but they are not counted any more. */
 void memory_forget(CUcontext context)
 {
 	pthread_mutex_lock(&lock);
@@ -129,9 +128,7 @@ void memory_forget(CUcontext context)
 
 		if (is_its && !piece->is_registered)
 			device_memory_give(piece->device, piece->bytes);
-		if (is_its)
-			piece->family = NULL;
-		if (is_its && piece->is_registered) {
+		if (is_its) {
 			*link = piece->next;
 			free(piece);
 		} else {
