@@ -895,6 +895,7 @@ def untuned_points(table, save_as):
     loads = sorted({row["panel"] for row in table.rows})
     what = {50: "median", 95: "95 %"}[table.rows[0]["percent"]]
     drawn = [mechanism for *_, mechanisms in LINES for mechanism in mechanisms]
+    least = min(least for row in table.rows if row["mechanism"] in drawn for least in row["y"]) // 10 * 10
     fig, grid = figure(1, len(loads), 4.8, sharey=True)
     later = []
     for axes, load in zip(grid[0], loads):
@@ -909,7 +910,7 @@ def untuned_points(table, save_as):
             axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], marker=marker, markersize=7,
                       color=color, linewidth=1.4, zorder=4, label=label)
         counts = (row["n"] for row in table.rows if row["panel"] == load and row["mechanism"] in drawn)
-        axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(0, 108),
+        axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(least, 104),
                  xlabel=f"{what} of answers, from arrival, divided by that alone")
         plain_numbers(axes.xaxis, (1, 1.2, 1.5, 2, 3, 5, 7))
         later.append((axes, named))
