@@ -341,7 +341,15 @@ struct call_exec {
 	CUgraphExec exec;
 };
 
-/* The stream of a call that launches a graph; perhaps a stream of every context (cuda.h). */
+/* NULL names a stream of every context (cuda.h), which depends on the call. */
+static inline CUstream calls_named_stream(CUstream stream, int id)
+{
+	CUstream null = calls_are(id, CALLS_PER_THREAD) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+
+	return stream ? stream : null;
+}
+
+/* The stream of a call that launches a graph; perhaps a stream of every context. */
 CUstream calls_stream_of_graph(const struct call *call);
 
 struct call_destroy_graph {
