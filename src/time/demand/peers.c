@@ -18,8 +18,8 @@
 
 /* By place on the board, or by GPU and group of the pool; and as a list. */
 static struct peer places[BOARD_PLACES];
-static struct peer partners[TOPOLOGY_GPUS_MAX][POOL_GROUPS];
-static struct peer *peers[BOARD_PLACES + TOPOLOGY_GPUS_MAX * POOL_GROUPS];
+static struct peer partners[COUNTS_GPUS][POOL_GROUPS];
+static struct peer *peers[BOARD_PLACES + COUNTS_GPUS * POOL_GROUPS];
 static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
@@ -28,17 +28,16 @@ static bool is_same(const struct board_peer *a, const struct board_peer *b)
 	       a->claim.segment == b->claim.segment && a->claim.inode == b->claim.inode;
 }
 
-static struct peer *find_peer(const struct board_peer *wanted)
+/* A new peer has nothing of the peer before. */
+static void list(struct peer *peer, bool is_same_peer)
 {
-	struct peer *peer = &places[wanted->place];
-
 	if (!peer->is_listed)
 		peers[peer_count++] = peer;
-	if (!peer->is_listed || !is_same(&peer->is, wanted)) {
+	if (!peer->is_listed || !is_same_peer) {
 		counts_view_close(&peer->view);
 		*peer = (struct peer){.is_listed = true};
 	}
-	return peer;
+	peer->is_seen = true;
 }
 
 /* An unreadable segment has no demand. A new launch shows that a living peer still lives. */
@@ -68,43 +67,33 @@ static void ask_whether_alive(struct peer *peer, uint64_t now)
 }
 
 /* Without a segment, tries again as often as the peer is asked for: this process may have had no free descriptor. */
-static void see_peer(const struct board_peer *seen, uint64_t now)
+static const struct peer *see_peer(const struct board_peer *seen, uint64_t now)
 {
-	struct peer *peer = find_peer(seen);
+	struct peer *peer = &places[seen->place];
 
+	list(peer, is_same(&peer->is, seen));
 	if (!peer->view.segment && seen->claim.inode != 0 && now - peer->asked >= ALIVE_NS)
 		counts_view_open(&peer->view, seen->pid, seen->claim.segment, seen->claim.inode);
 	peer->is = *seen;
-	peer->is_seen = true;
 	read_demand(peer, now);
 	ask_whether_alive(peer, now);
-}
-
-static void see_peers_on(struct pci_address pci, uint64_t now)
-{
-	static struct board_peer seen[BOARD_PLACES]; /* large */
-	unsigned int count = board_read(pci, seen);
-
-	for (unsigned int i = 0; i < count; i++)
-		see_peer(&seen[i], now);
+	return peer;
 }
 
 /* --- the pool ---------------------------------------------------------------------------------------------------- */
 
 static char own_group[GROUP_NAME_MAX]; /* the name; "": no group */
 
-static unsigned int state_of(const struct work_on_gpu *there, const struct board_claim *self)
+static struct pool_word word_of(const struct work_on_gpu *there, const struct board_claim *self)
 {
-	bool was_busy = demand_idle_ns(&there->demand) < POOL_SILENCE_NS;
-	unsigned int state = 0;
+	bool wants = there->demand.wants && !self->is_suspended;
+	bool borrows = self->is_borrower && demand_idle_ns(&there->demand) < POOL_SILENCE_NS;
 
-	if (there->demand.wants && !self->is_suspended)
-		state |= POOL_WANTS;
-	if (!there->demand.is_known)
-		state |= POOL_UNKNOWN;
-	if (self->is_borrower && was_busy)
-		state |= POOL_BORROWS;
-	return state;
+	return (struct pool_word){
+		.work = there->demand.launched + there->demand.ended,
+		.state = (wants ? POOL_WANTS : 0u) | (there->demand.is_known ? 0u : POOL_UNKNOWN) |
+		         (borrows ? POOL_BORROWS : 0u),
+	};
 }
 
 /* The files of the pool may have been out of reach before. */
@@ -117,14 +106,10 @@ void peers_share(uint64_t now, const struct work *work, const struct board_claim
 		tried = now;
 	}
 	for (unsigned int i = 0; pool_is_there() && i < work->gpu_count; i++) {
-		const struct work_on_gpu *there = &work->gpus[i];
-		const struct pool_word word = {
-			.work = there->demand.launched + there->demand.ended,
-			.state = state_of(there, self),
-		};
+		const struct pool_word word = word_of(&work->gpus[i], self);
 
-		if (pci_address_is_known(there->pci))
-			pool_tell(there->pci, &word, now);
+		if (pci_address_is_known(work->gpus[i].pci))
+			pool_tell(work->gpus[i].pci, &word, now);
 	}
 	if (reads)
 		pool_look(now);
@@ -144,12 +129,10 @@ static void note_demand(struct peer *peer, uint64_t now)
 	demand_note(&peer->demand, now, &counts);
 }
 
-static void see_partner(struct peer *peer, struct pci_address pci, const struct pool_partner *partner, uint64_t now)
+static const struct peer *see_partner(struct peer *peer, struct pci_address pci, const struct pool_partner *partner,
+                                      uint64_t now)
 {
-	if (!peer->is_listed)
-		peers[peer_count++] = peer;
-	if (!peer->is_listed || peer->is.claim.group != partner->group)
-		*peer = (struct peer){.is_listed = true};
+	list(peer, peer->is.claim.group == partner->group);
 	peer->pooled = partner->view;
 	peer->is.claim = (struct board_claim){
 		.pci = pci,
@@ -161,18 +144,9 @@ static void see_partner(struct peer *peer, struct pci_address pci, const struct 
 		.is_borrower = partner->is_borrower,
 		.group = partner->group,
 	};
-	peer->is_seen = peer->is_alive = true;
+	peer->is_alive = true;
 	note_demand(peer, now);
-}
-
-static void see_partners_on(const struct work *work, unsigned int gpu, uint64_t now)
-{
-	struct pool_partner partner;
-
-	for (unsigned int i = 0; pool_is_there() && gpu < TOPOLOGY_GPUS_MAX && i < POOL_GROUPS; i++) {
-		if (pool_partner(i, work->gpus[gpu].pci, &partner))
-			see_partner(&partners[gpu][i], work->gpus[gpu].pci, &partner, now);
-	}
+	return peer;
 }
 
 /* --- forgetting -------------------------------------------------------------------------------------------------- */
@@ -270,12 +244,12 @@ static bool count_group(uint64_t group)
 	return is_new;
 }
 
-/* A pool has no weights. */
+/* The dead are no rivals. A pool has no weights. */
 static void add_rival(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
 {
 	const struct board_claim *claim = &peer->is.claim;
 
-	if (peer->pooled && claim->priority == self->priority)
+	if (!peer->is_alive || (peer->pooled && claim->priority == self->priority))
 		return;
 	rivals->any = true;
 	if (claim->priority > self->priority)
@@ -288,15 +262,23 @@ static void add_rival(struct rivals *rivals, const struct peer *peer, const stru
 		rivals->lower_wanting += count_group(claim->group);
 }
 
-static struct rivals rivals_on(struct pci_address pci, const struct board_claim *self)
+/* `here`: the peers in the pool on the GPU. */
+static struct rivals see_gpu(struct pci_address pci, struct peer here[POOL_GROUPS], uint64_t now,
+                             const struct board_claim *self)
 {
-	struct rivals all = rivals_none;
-	const struct peer *peer;
+	static struct board_peer seen[BOARD_PLACES]; /* large */
+	unsigned int count = board_read(pci, seen);
+	struct rivals rivals = rivals_none;
+	struct pool_partner partner;
 
 	memset(groups, 0, sizeof groups);
-	for (unsigned int i = 0; (peer = peers_next(pci, &i));)
-		add_rival(&all, peer, self);
-	return all;
+	for (unsigned int i = 0; i < count; i++)
+		add_rival(&rivals, see_peer(&seen[i], now), self);
+	for (unsigned int i = 0; pool_is_there() && i < POOL_GROUPS; i++) {
+		if (pool_partner(i, pci, &partner))
+			add_rival(&rivals, see_partner(&here[i], pci, &partner, now), self);
+	}
+	return rivals;
 }
 
 bool peers_have_a_number(void)
@@ -328,40 +310,30 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 
 /* --- both -------------------------------------------------------------------------------------------------------- */
 
-/* The rivals on the GPU with most rivals. A GPU on which the program has work comes first. */
-static struct rivals most_rivals(const struct work *work, const struct board_claim *self)
+/* A GPU on which the program has work comes first. Unknown GPUs of two processes are not the same GPU. */
+struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
 {
 	struct rivals most = rivals_none;
 	bool is_busy = false; /* on the GPU of `most` */
 
-	for (unsigned int i = 0; i < work->gpu_count; i++) {
-		const struct work_on_gpu *there = &work->gpus[i];
-		struct rivals found = rivals_on(there->pci, self);
-		bool wants = there->demand.wants && pci_address_is_known(there->pci);
-
-		if (wants != is_busy ? wants : is_more(&found, &most))
-			most = found;
-		is_busy = is_busy || wants;
-	}
-	return most;
-}
-
-/* Unknown GPUs of two processes are not the same GPU. */
-struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
-{
 	board_look(now);
 	peers_share(now, work, self, true);
 	for (unsigned int i = 0; i < work->gpu_count; i++) {
-		if (pci_address_is_known(work->gpus[i].pci)) {
-			claim(work->gpus[i].pci, now, self);
-			see_peers_on(work->gpus[i].pci, now);
-			see_partners_on(work, i, now);
-		}
+		const struct work_on_gpu *there = &work->gpus[i];
+
+		if (!pci_address_is_known(there->pci))
+			continue;
+		claim(there->pci, now, self);
+		struct rivals found = see_gpu(there->pci, partners[i], now, self);
+
+		if (there->demand.wants != is_busy ? there->demand.wants : is_more(&found, &most))
+			most = found;
+		is_busy = is_busy || there->demand.wants;
 	}
 	forget_others_than_seen();
 	if (company_is_number(self->priority, self->weight))
 		company_call(now, work);
-	return most_rivals(work, self);
+	return most;
 }
 
 /* --- its life ---------------------------------------------------------------------------------------------------- */
