@@ -153,6 +153,7 @@ static void stop_work(void)
 	turns_end();
 	keeper_end();
 	peers_leave();
+	is_gated = false;
 }
 
 /* Until no rule can be obeyed. A ring after the read of `rings` ends the sleep at once. */
@@ -169,9 +170,6 @@ static void work(void)
 		futex_wait_until(rings, heard, look_next(until, is_idle));
 	}
 	stop_work();
-	if (!is_gated)
-		given_tell(time_news.segment);
-	is_gated = false;
 }
 
 static bool has_rule(void)

@@ -72,8 +72,3 @@ bool given_is_wanted(void)
 {
 	return is_wanted;
 }
-
-void given_tell(const struct segment *segment)
-{
-	segment_set_time_used(segment, rules.quota.present_ns / 1000, rules.quota.suspended_ns / 1000, rules.bounded);
-}

@@ -27,6 +27,3 @@ struct board_claim given_self(void);
 /* Whether the program itself was given rules, and not only a neighbour (company.h): callers then warn about rules that
  * are not in force. */
 bool given_is_wanted(void);
-
-/* Writes the used time to the segment. */
-void given_tell(const struct segment *segment);

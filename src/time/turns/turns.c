@@ -79,7 +79,6 @@ static uint64_t take_turn(bool can_act, bool *is_idle)
 	/* An edit of the group's file alone rings no member. */
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);
-	given_tell(segment);
 	*is_idle = (can_act || !eligibility_is_there()) && !work.view.wants && !verdict.suspends &&
 	           !suspend_state().is_on;
 	return acts ? now : min_u64(verdict.until, until);
@@ -169,6 +168,10 @@ void turns_make_ready(void)
 
 void turns_report(uint64_t number)
 {
+	const struct rules *rules = given_rules();
+	const struct quota *quota = &rules->quota;
+
+	segment_set_time_used(segment, quota->present_ns / 1000, quota->suspended_ns / 1000, rules->bounded);
 	if (eligibility_is_there())
 		return;
 	turns_make_ready();

@@ -24,7 +24,7 @@ void turns_make_ready(void);
 /* The program is resumed, and has its own time slices. */
 void turns_end(void);
 
-/* If the rules hold no more: resumes the program, and says once why. */
+/* Writes the used time to the segment. If the rules hold no more: resumes the program, and says once why. */
 void turns_report(uint64_t number);
 
 /* --- suspend.c ---------------------------------------------------------------------------------------------------- */
