@@ -5,16 +5,6 @@
 /* Gaps that hide the ends of kernels. */
 #define BLIND (1 << COUNTS_OFF | 1 << COUNTS_NO_MEMORY | 1 << COUNTS_NO_SLOTS | 1 << COUNTS_REFUSED)
 
-/* No GPU is ever removed. */
-static struct work_on_gpu *gpu_at(struct work *work, unsigned int number, struct pci_address pci)
-{
-	if (number >= work->gpu_count) {
-		work->gpus[number] = (struct work_on_gpu){.pci = pci};
-		work->gpu_count = number + 1;
-	}
-	return &work->gpus[number];
-}
-
 void work_look(struct work *work, uint64_t now)
 {
 	static struct counts counts; /* large */
@@ -23,10 +13,13 @@ void work_look(struct work *work, uint64_t now)
 	work->ended = 0;
 	work->is_counted = !(counts.gaps & BLIND);
 	work->view = (struct rules_view){.wants = counts.gaps != 0, .is_present = counts.gaps != 0, .pauses = true};
+	work->gpu_count = counts.count;
+	/* No GPU is ever removed: each keeps the number. */
 	for (unsigned int i = 0; i < counts.count; i++) {
-		struct work_on_gpu *gpu = gpu_at(work, i, counts.gpus[i].pci);
+		struct work_on_gpu *gpu = &work->gpus[i];
 		struct counts_of_gpu there = counts.gpus[i];
 
+		gpu->pci = there.pci;
 		there.gaps |= counts.gaps;
 		demand_note(&gpu->demand, now, &there);
 		bool may_want = there.in_flight > 0 || !gpu->demand.is_known;
