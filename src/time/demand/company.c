@@ -97,14 +97,13 @@ bool company_read(const struct segment *segment, struct segment_revision *revisi
 
 bool company_has_left(const struct segment *segment, bool is_there, uint64_t now)
 {
-	bool is_marked = segment_has_company(segment);
-
-	if (is_there || seen == 0 || !is_marked)
+	if (is_there || seen == 0 || !segment_has_company(segment))
 		seen = now;
-	if (!is_marked || now - seen < STAY_NS)
-		return false;
-	segment_set_company(segment, false);
-	return true;
+	bool has_left = now - seen >= STAY_NS;
+
+	if (has_left)
+		segment_set_company(segment, false);
+	return has_left;
 }
 
 void company_forget(void)

@@ -204,12 +204,11 @@ const struct peer *peers_next(struct pci_address pci, unsigned int *at)
 
 static void add_higher(struct rivals *rivals, const struct peer *peer)
 {
-	bool runs = peer->demand.wants && !peer->is.claim.is_suspended;
-
 	rivals->has_higher = true;
-	rivals->higher_wanting += runs;
-	if (!peer->is.claim.is_suspended)
+	if (!peer->is.claim.is_suspended) {
+		rivals->higher_wanting += peer->demand.wants;
 		rivals->higher_idle_ns = min_u64(rivals->higher_idle_ns, demand_idle_ns(&peer->demand));
+	}
 }
 
 static void add_equal(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
