@@ -1,7 +1,5 @@
 #include "work.h"
 
-#define MOST_LOOKS 5
-
 /* A kernel without an announced launch counts at its end only, and may be in flight at any time. The count of
  * announced kernels in flight is exact without a gap. */
 static bool wants(const struct demand *demand, const struct counts_of_gpu *counts, uint64_t now)
@@ -33,19 +31,4 @@ void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu
 		demand->history = (uint8_t)(demand->history << 1 | demand->wants);
 		demand->recorded = now;
 	}
-}
-
-uint64_t demand_idle_ns(const struct demand *demand)
-{
-	return demand->looked - demand->idle_since;
-}
-
-bool demand_pauses(const struct demand *demand)
-{
-	return demand->looked - demand->paused < DEMAND_GAPS_NS;
-}
-
-bool demand_is_present(const struct demand *demand)
-{
-	return demand->wants || ((demand->history & 7) != 0 && __builtin_popcount(demand->history) >= MOST_LOOKS);
 }

@@ -1,20 +1,16 @@
-/* The work in flight of this process on each GPU, by the counts of the process (driver/releases.h). */
+/*
+ * Demand: whether a process has work in flight on a GPU. Exact: launched kernels minus ended kernels, by the GPU's
+ * word (state/kernels/counts.h). With incomplete numbers, a process counts as working while the numbers move, and for
+ * DEMAND_UNKNOWN_NS after. Pure (demand.c): the caller gives the time, in ns of a clock that never goes back.
+ *
+ * Two looks in a row with equal numbers and nothing in flight: no launch came between, and the process has been idle
+ * since the first look, at least.
+ */
 #pragma once
 
 #include "gpu/pci_address.h"
 #include "state/kernels/counts_read.h"
 #include "time/rules/rivals.h"
-
-/* --- demand.c ----------------------------------------------------------------------------------------------------- */
-
-/*
- * Demand: whether a process has work in flight on a GPU. Exact: launched kernels minus ended kernels, by the GPU's
- * word (state/kernels/counts.h). With incomplete numbers, a process counts as working while the numbers move, and for
- * DEMAND_UNKNOWN_NS after. Pure: the caller gives the time, in ns of a clock that never goes back.
- *
- * Two looks in a row with equal numbers and nothing in flight: no launch came between, and the process has been idle
- * since the first look, at least.
- */
 
 #define DEMAND_UNKNOWN_NS UINT64_C(100000000)
 
@@ -40,15 +36,24 @@ struct demand {
 void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu *counts);
 
 /* How long the process has been idle, at least; 0 while work is in flight. */
-uint64_t demand_idle_ns(const struct demand *demand);
+static inline uint64_t demand_idle_ns(const struct demand *demand)
+{
+	return demand->looked - demand->idle_since;
+}
 
 /* Whether the process pauses now and then: a look within DEMAND_GAPS_NS saw no work. */
-bool demand_pauses(const struct demand *demand);
+static inline bool demand_pauses(const struct demand *demand)
+{
+	return demand->looked - demand->paused < DEMAND_GAPS_NS;
+}
 
-/* Whether work is in flight, or the pause is short: work in one of the last three looks, and in most looks. */
-bool demand_is_present(const struct demand *demand);
+/* Whether work is in flight, or the pause is short: work in one of the last 3 looks, and in 5 of the last 8. */
+static inline bool demand_is_present(const struct demand *demand)
+{
+	return demand->wants || ((demand->history & 7) != 0 && __builtin_popcount(demand->history) >= 5);
+}
 
-/* --- the work of this process ------------------------------------------------------------------------------------- */
+/* --- the work of this process, by its own counts (driver/releases.h) ---------------------------------------------- */
 
 struct work {
 	uint64_t ended;         /* kernels */
