@@ -80,6 +80,33 @@ static const struct peer *see_peer(const struct board_peer *seen, uint64_t now)
 	return peer;
 }
 
+/* Forgets the listed peers that the look did not see; between two looks, all peers. */
+static void forget_others_than_seen(void)
+{
+	for (unsigned int i = peer_count; i > 0; i--) {
+		struct peer *peer = peers[i - 1];
+
+		if (peer->is_seen) {
+			peer->is_seen = false;
+		} else {
+			counts_view_close(&peer->view);
+			peer->is_listed = false;
+			peers[i - 1] = peers[--peer_count];
+		}
+	}
+}
+
+const struct peer *peers_next(struct pci_address pci, unsigned int *at)
+{
+	const struct peer *found = NULL;
+
+	for (; *at < peer_count && !found; ++*at) {
+		if (peers[*at]->is_alive && pci_address_equal(peers[*at]->is.claim.pci, pci))
+			found = peers[*at];
+	}
+	return found;
+}
+
 /* --- the pool ---------------------------------------------------------------------------------------------------- */
 
 static char own_group[GROUP_NAME_MAX]; /* the name; "": no group */
@@ -149,24 +176,6 @@ static const struct peer *see_partner(struct peer *peer, struct pci_address pci,
 	return peer;
 }
 
-/* --- forgetting -------------------------------------------------------------------------------------------------- */
-
-/* Forgets the listed peers that the look did not see; between two looks, all peers. */
-static void forget_others_than_seen(void)
-{
-	for (unsigned int i = peer_count; i > 0; i--) {
-		struct peer *peer = peers[i - 1];
-
-		if (peer->is_seen) {
-			peer->is_seen = false;
-		} else {
-			counts_view_close(&peer->view);
-			peer->is_listed = false;
-			peers[i - 1] = peers[--peer_count];
-		}
-	}
-}
-
 /* --- what this process claims ------------------------------------------------------------------------------------ */
 
 static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
@@ -187,17 +196,6 @@ static void claim(struct pci_address pci, uint64_t now, const struct board_claim
 	claimed.tpcs = peers_own(pci);
 	claimed.written = now;
 	board_claim(&claimed);
-}
-
-const struct peer *peers_next(struct pci_address pci, unsigned int *at)
-{
-	const struct peer *found = NULL;
-
-	for (; *at < peer_count && !found; ++*at) {
-		if (peers[*at]->is_alive && pci_address_equal(peers[*at]->is.claim.pci, pci))
-			found = peers[*at];
-	}
-	return found;
 }
 
 /* --- rivals ------------------------------------------------------------------------------------------------------ */
@@ -307,7 +305,7 @@ static bool is_more(const struct rivals *a, const struct rivals *b)
 	return is_so;
 }
 
-/* --- both -------------------------------------------------------------------------------------------------------- */
+/* --- a look ------------------------------------------------------------------------------------------------------ */
 
 /* A GPU on which the program has work comes first. Unknown GPUs of two processes are not the same GPU. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct board_claim *self)
