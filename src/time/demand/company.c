@@ -31,9 +31,9 @@ static bool is_beside(const struct segment *segment, pid_t pid, const struct wor
 	struct counts counts;
 	bool is_so = false;
 
-	if (counts_read(segment, pid, &counts, NULL) < 0)
-		return false;
-	for (unsigned int i = 0; i < counts.count && !is_so; i++)
+	bool is_read = counts_read(segment, pid, &counts, NULL) == 0;
+
+	for (unsigned int i = 0; is_read && i < counts.count && !is_so; i++)
 		is_so = pci_address_find(counts.gpus[i].pci, work->gpus, work->gpu_count, sizeof work->gpus[0]) != NULL;
 	return is_so;
 }
