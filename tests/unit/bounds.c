@@ -30,7 +30,7 @@ FIXTURE(begin)
 	weight = (struct weight){.weight = 0};
 }
 
-static struct priority_verdict ask(uint64_t at)
+static struct rules_verdict ask(uint64_t at)
 {
 	return priority_ask(&priority, at, true, &none, &above);
 }
@@ -96,7 +96,7 @@ TEST(turns)
 
 /* --- weight ------------------------------------------------------------------------------------------------------- */
 
-static struct weight_verdict weigh(uint64_t at, uint64_t others_ns, const struct suspension *suspension)
+static struct rules_verdict weigh(uint64_t at, uint64_t others_ns, const struct suspension *suspension)
 {
 	const struct rules_view view = {.wants = true, .is_present = true, .gpus_wanting = 1};
 	struct rivals equals = rivals_none;

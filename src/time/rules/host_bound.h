@@ -22,13 +22,6 @@ struct host_look {
 	bool is_blocked;    /* a thread that launches is in a call that waits for the GPU */
 };
 
-struct host_looks {
-	uint16_t all;    /* with work */
-	uint16_t pauses; /* the GPU waited: nothing was in flight */
-	uint16_t waits;  /* the host waited: in a call, or for room in the queue */
-	uint64_t launches, ns; /* in the time before each look */
-};
-
 /* A program rests unless the host is not slow. */
 enum host_speed { HOST_IS_NOT_SLOW, HOST_MAY_BE_SLOW, HOST_IS_SLOW };
 
@@ -36,8 +29,13 @@ enum host_speed { HOST_IS_NOT_SLOW, HOST_MAY_BE_SLOW, HOST_IS_SLOW };
 struct host_bound {
 	enum host_speed speed;     /* the answer */
 	uint64_t until;            /* no doubt, or doubt, until then */
-	struct host_looks looks;   /* since the last answer */
 	uint64_t looked, launched; /* at the last look */
+	struct host_looks {
+		uint16_t all;          /* with work */
+		uint16_t pauses;       /* the GPU waited: nothing was in flight */
+		uint16_t waits;        /* the host waited: in a call, or for room in the queue */
+		uint64_t launches, ns; /* in the time before each look */
+	} looks; /* since the last answer */
 };
 
 /* `rests`: the program rests. Looks in quick succession count as a single look. */

@@ -51,8 +51,8 @@ static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64
 	return until;
 }
 
-struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
-                                     const struct suspension *suspension, const struct rivals *rivals)
+struct rules_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
+                                  const struct suspension *suspension, const struct rivals *rivals)
 {
 	look(priority, now, rivals);
 	uint64_t turn = turn_length(rivals);
@@ -60,7 +60,7 @@ struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bo
 	bool is_waiting = wants && rivals->has_higher && priority->working == PRIORITY_LOOKS && !has_gaps;
 	bool has_turn = now % PRIORITY_PERIOD_NS < turn;
 
-	return (struct priority_verdict){
+	return (struct rules_verdict){
 		.suspends = is_waiting && !has_turn,
 		.slice_us = choose_slice(priority, now, is_waiting && (has_turn || suspension->is_on), rivals),
 		.until = choose_time(now, is_waiting, has_turn, turn, rivals),

@@ -39,12 +39,6 @@ struct priority {
 	uint64_t shared_until; /* programs of no higher priority count until then */
 };
 
-struct priority_verdict {
-	bool suspends;
-	uint64_t slice_us; /* how long to run in one go; 0: the program's own slice */
-	uint64_t until;    /* when to ask again at the latest; UINT64_MAX: at news */
-};
-
 /* `wants`: the program has work in flight. */
-struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
-                                     const struct suspension *suspension, const struct rivals *rivals);
+struct rules_verdict priority_ask(struct priority *priority, uint64_t now, bool wants,
+                                  const struct suspension *suspension, const struct rivals *rivals);

@@ -1,5 +1,5 @@
-/* The result of a look, for the rules: the program, and programs on one GPU with a claim to time. Times are ns of
- * process_clock_ns. */
+/* The result of a look, for the rules: the program, and programs on one GPU with a claim to time; and the answer. Times
+ * are ns of process_clock_ns. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,6 +29,14 @@ struct rivals {
 	bool equals_pause;            /* a present equal pauses now and then, by its own word: alike for all */
 	bool group_is_present;        /* a member of the same group is present */
 	uint64_t least_served_ns;     /* the least, by weight, of present equals of foreign groups; UINT64_MAX: none */
+};
+
+/* Of a rule, or of all rules (rules.h). */
+struct rules_verdict {
+	bool suspends;
+	uint64_t slice_us; /* how long to run in one go beside peers with work; 0: the program's own slice */
+	uint64_t until;    /* when to ask again at the latest; UINT64_MAX: at news */
+	uint64_t soonest;  /* of all rules: no suspension before */
 };
 
 static const struct rivals rivals_none = {.least_served_ns = UINT64_MAX, .higher_idle_ns = UINT64_MAX};

@@ -4,11 +4,6 @@
 
 static const struct segment_quota no_limit = {.run_us = 1000000, .period_us = 1000000};
 
-bool rules_take_part(const struct rules *rules)
-{
-	return segment_rank_is_given(rules->rank);
-}
-
 void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget,
                _Atomic uint64_t *served, uint64_t now)
 {
@@ -39,9 +34,9 @@ static void bound(struct rules *rules, uint64_t now, const struct suspension *su
 static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view *view,
                      const struct suspension *suspension, const struct rivals *rivals, struct rules_verdict *verdict)
 {
-	struct priority_verdict of_priority = priority_ask(&rules->priority, now, view->wants, suspension, rivals);
+	struct rules_verdict of_priority = priority_ask(&rules->priority, now, view->wants, suspension, rivals);
 	bool is_held = (verdict->suspends || of_priority.suspends) && suspension->is_on;
-	struct weight_verdict of_weight = weight_ask(&rules->weight, now, view, is_held, suspension, rivals);
+	struct rules_verdict of_weight = weight_ask(&rules->weight, now, view, is_held, suspension, rivals);
 
 	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
 	verdict->slice_us = rivals->has_higher ? of_priority.slice_us

@@ -32,20 +32,16 @@ struct rules {
 	bool is_bounded; /* the bound keeps the program running now */
 };
 
-struct rules_verdict {
-	bool suspends;
-	uint64_t slice_us; /* how long to run in one go beside peers with work; 0: the program's own slice */
-	uint64_t until;    /* when to ask again at the latest */
-	uint64_t soonest;  /* no suspension before */
-};
-
 /* The rules of the revision hold from now on. The quota is drawn from `budget`, and `served` counts the share of the
  * time: of the group, or of the program alone. Earlier use is kept. */
 void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget,
                _Atomic uint64_t *served, uint64_t now);
 
 /* Whether the program takes part in the order of programs on the GPUs. */
-bool rules_take_part(const struct rules *rules);
+static inline bool rules_take_part(const struct rules *rules)
+{
+	return segment_rank_is_given(rules->rank);
+}
 
 struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct rules_view *view,
                                const struct suspension *suspension, const struct rivals *rivals);

@@ -84,8 +84,8 @@ static bool is_ahead(const struct weight *weight, uint64_t least_ns)
 	return least_ns != UINT64_MAX && served > least_ns && served - least_ns > lead;
 }
 
-struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
-                                 const struct suspension *suspension, const struct rivals *rivals)
+struct rules_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
+                                const struct suspension *suspension, const struct rivals *rivals)
 {
 	bool is_long = rivals->equals_wanting > 0 && !view->pauses && !rivals->equals_pause;
 
@@ -93,5 +93,9 @@ struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const stru
 	settle(weight, view, is_held, rivals);
 	weight->was_present = view->is_present;
 	weight->is_ahead = view->wants && is_ahead(weight, rivals->least_served_ns);
-	return (struct weight_verdict){.suspends = weight->is_ahead, .slice_us = is_long ? WEIGHT_SLICE_US : 0};
+	return (struct rules_verdict){
+		.suspends = weight->is_ahead,
+		.slice_us = is_long ? WEIGHT_SLICE_US : 0,
+		.until = UINT64_MAX,
+	};
 }

@@ -39,17 +39,12 @@ struct weight {
 	uint64_t waited_ns;  /* the time of waiting since the program was even */
 };
 
-struct weight_verdict {
-	bool suspends;
-	uint64_t slice_us; /* 0: the program's own slice */
-};
-
 /* Gives a program a weight, or changes the weight; `served` counts the group's share. */
 void weight_use(struct weight *weight, uint32_t wanted, _Atomic uint64_t *served, uint64_t now);
 
 /* Called each millisecond while peers are there. `is_held`: a second rule suspends the program. */
-struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
-                                 const struct suspension *suspension, const struct rivals *rivals);
+struct rules_verdict weight_ask(struct weight *weight, uint64_t now, const struct rules_view *view, bool is_held,
+                                const struct suspension *suspension, const struct rivals *rivals);
 
 /* The served time, for peers to read; 0: no peer was met yet. */
 uint64_t weight_served(const struct weight *weight);
