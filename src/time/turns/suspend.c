@@ -24,9 +24,6 @@
  * (driver/channels/channels.h). */
 #define PREPARATION_NS (20 * MS)
 
-/* The attempts in a row: a single refusal may be an accident. */
-#define FAILURES_MAX 3
-
 /* How much longer put off than suspended counts as put off; and the most that is counted. */
 #define PUT_OFF_NS (1000 * MS)
 #define PUT_OFF_MAX_NS (1500 * MS)
@@ -46,10 +43,7 @@ static struct {
 
 void suspend_begin(void)
 {
-	state.suspension = (struct suspension){.is_on = false};
-	state.failures = state.judged = 0;
-	state.tried = state.put_off_ns = 0;
-	state.is_put_off = false;
+	state = (__typeof__(state)){.looked = 0};
 }
 
 struct suspension suspend_state(void)
@@ -81,7 +75,7 @@ static uint64_t judge(uint64_t now, uint64_t ended)
 static void count_failure(uint64_t now, const struct error *error)
 {
 	state.tried = now;
-	if (++state.failures == FAILURES_MAX) {
+	if (++state.failures == TURNS_FAILURES_MAX) {
 		if (given_is_wanted())
 			log_warning("quota, priority and weight are not in force: %s", error->reason);
 		eligibility_lost(SEGMENT_TIME_NO_CHANNELS);
@@ -112,7 +106,7 @@ static void suspend(uint64_t begin)
 void suspend_now(void)
 {
 	uint64_t now = process_clock_ns();
-	bool may_try = state.tried == 0 || now - state.tried >= SUSPEND_RETRY_NS;
+	bool may_try = state.tried == 0 || now - state.tried >= TURNS_RETRY_NS;
 
 	if (may_try && eligibility_begin_suspension())
 		suspend(now);
@@ -140,7 +134,7 @@ static void weigh(uint64_t now)
 	if (state.suspension.is_on)
 		state.put_off_ns -= min_u64(passed, state.put_off_ns);
 	else if (state.is_put_off)
-		state.put_off_ns = min_u64(state.put_off_ns + min_u64(passed, SUSPEND_RETRY_NS), PUT_OFF_MAX_NS);
+		state.put_off_ns = min_u64(state.put_off_ns + min_u64(passed, TURNS_RETRY_NS), PUT_OFF_MAX_NS);
 	state.is_put_off = false;
 	state.looked = now;
 }

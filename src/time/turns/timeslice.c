@@ -5,14 +5,10 @@
 #include "driver/channels/channels.h"
 #include "time/demand/given.h"
 
-/* The time between attempts, and the attempts in a row: a single refusal may be an accident. */
-#define RETRY_NS UINT64_C(10000000)
-#define FAILURES_MAX 3
-
 static struct {
 	uint64_t given_us;
 	uint64_t looks; /* channels_looks() at the last success */
-	uint64_t tried; /* the last refusal; 0: none */
+	uint64_t tried; /* the last refusal; 0: never */
 	unsigned int failures;
 	bool is_reported;
 	struct error refusal;
@@ -20,19 +16,16 @@ static struct {
 
 void timeslice_begin(void)
 {
-	state.given_us = 0;
-	state.tried = 0;
-	state.failures = 0;
-	state.is_reported = false;
+	state = (__typeof__(state)){.given_us = 0};
 }
 
 static bool is_due(uint64_t wanted_us, const struct work *work)
 {
 	bool is_another = wanted_us != state.given_us, are_new = wanted_us > 0 && state.looks != channels_looks();
 	bool may_look = channels_are_current() || work->view.wants; /* a look disturbs a starting program */
-	bool may_try = state.tried == 0 || process_clock_ns() - state.tried >= RETRY_NS;
+	bool may_try = state.tried == 0 || process_clock_ns() - state.tried >= TURNS_RETRY_NS;
 
-	return state.failures < FAILURES_MAX && may_try && may_look &&
+	return state.failures < TURNS_FAILURES_MAX && may_try && may_look &&
 	       (is_another || are_new || (wanted_us > 0 && !channels_are_current()));
 }
 
@@ -54,7 +47,7 @@ void timeslice_obey(uint64_t wanted_us, const struct work *work)
 
 void timeslice_report_refusal(void)
 {
-	if (state.failures == FAILURES_MAX && !state.is_reported && given_is_wanted()) {
+	if (state.failures == TURNS_FAILURES_MAX && !state.is_reported && given_is_wanted()) {
 		log_warning("the priority is not in force: %s", state.refusal.reason);
 		state.is_reported = true;
 	}

@@ -75,7 +75,7 @@ static uint64_t take_turn(bool can_act, bool *is_idle)
 
 	/* Tried again, since no event tells the end of the reason. */
 	if (can_act && verdict.suspends && !suspend_state().is_on && eligibility_is_there())
-		until = min_u64(until, now + SUSPEND_RETRY_NS);
+		until = min_u64(until, now + TURNS_RETRY_NS);
 	/* An edit of the group's file alone rings no member. */
 	if (suspend_state().is_on)
 		until = min_u64(until, now + RULES_ALONE_NS);

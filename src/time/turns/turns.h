@@ -11,6 +11,11 @@
 #include "time/demand/work.h"
 #include "time/rules/rivals.h"
 
+/* The time between attempts of a suspension or a time slice, and the attempts in a row: a single refusal may be an
+ * accident. */
+#define TURNS_RETRY_NS UINT64_C(10000000)
+#define TURNS_FAILURES_MAX 3
+
 /* Our thread has begun, for the rules of the segment. */
 void turns_begin(const struct segment *segment);
 
@@ -47,9 +52,6 @@ struct suspension suspend_state(void);
 
 /* Suspends the program, whole or not at all. */
 void suspend_now(void);
-
-/* The time between attempts of a suspension that is put off or refused. */
-#define SUSPEND_RETRY_NS UINT64_C(10000000)
 
 /* Whether suspensions were put off for over a second more than the program was suspended. After half a second of
  * suspension the answer is false again. */
