@@ -38,7 +38,6 @@ void kernel_access_begin(void)
 	struct error error;
 
 	atomic_store(&asked, 0);
-
 	if (kernel_access_is_of_mps())
 		eligibility_lost(SEGMENT_TIME_MPS_CLIENT);
 	else if (channels_watch(&error) < 0)

@@ -38,9 +38,7 @@ void turns_report(uint64_t number);
  * Suspends and resumes all channels of this program (driver/channels/channels.h), also of contexts that come
  * meanwhile. The effect is judged: the program is ineligible (eligibility.h) if kernels still end in a suspension, or
  * if the kernel driver refuses again and again. Nothing to suspend is no failure. While contexts come or go,
- * suspensions are put off. The rules say when to suspend (time/rules/rules.h).
- *
- * For our thread alone.
+ * suspensions are put off.
  */
 
 /* Begins anew: the program is not suspended, and nothing was judged. */
@@ -68,13 +66,11 @@ uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest);
 
 /*
  * The time slices of all groups of channels of the program (driver/channels/channels.h), also of contexts that come
- * meanwhile: how long the program runs in one go beside programs with work. The rules say so (time/rules/rules.h).
+ * meanwhile: how long the program runs in one go beside programs with work.
  *
  * Not for clients of MPS: their channels are the server's. Even a program that is never suspended may have short
  * slices (eligibility.h): the program goes on by itself. Page faults and waiting programs take longer, as beside any
  * neighbour.
- *
- * For our thread alone.
  */
 
 /* Begins anew: the program has its own slices. */
