@@ -96,10 +96,10 @@ WRAP(void, claims_see, struct claims *made, struct pci_address pci, const struct
 	                               .gives = {{LENT}}};
 }
 
-WRAP(uint64_t, window_move, struct gate *gate, struct launch_end newest)
+WRAP(bool, window_move, struct gate *gate, struct launch_end newest)
 {
 	window_sweep(gate);
-	return launches_wait ? 250 * US : UINT64_MAX;
+	return launches_wait;
 }
 
 bool __real_window_begin_anew(struct gate *);

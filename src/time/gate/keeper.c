@@ -29,14 +29,16 @@
 #define QUOTA_LOOK_NS (MS / 10) /* at a quota */
 #define WATCH_NS MS             /* at launches, while the process works */
 
-/* A program that launches as often moves the window. */
-#define LAUNCHING_NS (MS / 4)
+/* While launches wait, our thread moves the window as often, unless the launches of the program do. */
+#define MOVE_NS (MS / 4)
 
 /* The word of a member of the group holds for this time. */
 #define TOGETHER_NS (20 * MS)
 
 /* A launch is counted within this time, unless the driver does other work first, as to load code. */
 #define COUNTED_NS MS
+
+#define PAUSE_US 10 /* until our thread tries the lock of a gate again */
 
 static struct {
 	const struct segment *segment;
@@ -59,18 +61,13 @@ static struct {
 
 /* --- gates ------------------------------------------------------------------------------------------------------- */
 
-static bool lock(struct gate *gate)
-{
-	return gate_lock_soon(gate, 10);
-}
-
 /* Locks the gate of a GPU by the number in keeper.work. NULL without a gate, or if a second thread has the lock. */
 static struct gate *take_gate(unsigned int number)
 {
 	const struct gpu *gpu = gpus_at(keeper.work.gpus[number].pci);
 	struct gate *gate = gpu ? gates_of(gpu) : NULL;
 
-	return gate && lock(gate) ? gate : NULL;
+	return gate && gate_lock_soon(gate, PAUSE_US) ? gate : NULL;
 }
 
 /* From here on, notes waiting launches, and the GPU tells the end of each launch. Or no more: a launch costs as much
@@ -136,9 +133,8 @@ static bool is_slow(void)
 }
 
 /* Launches wake programs that may use the own TPCs: borrowers of a lender, and programs of a lower priority. */
-static void see_borrowers(void)
+static void see_borrowers(uint32_t priority)
 {
-	uint32_t priority = given_self().priority;
 	struct bell bells[BELLS];
 	unsigned int count = 0;
 
@@ -184,39 +180,33 @@ static bool see_gpu(const struct gpu *gpu)
 	const struct tpcset none = {{0}};
 	struct gate *gate = gates_make(gpu);
 
-	if (!gpu->topology)
-		return false;
 	claims_see(&made, gpu->pci, &keeper.rules);
-	bool is_set = lock(gate);
+	bool is_set = gate_lock_soon(gate, PAUSE_US);
 
 	if (is_set) {
 		is_set = set_claims(gate, &made);
 		gate_unlock(gate);
 	}
 	keeper.has_all = keeper.has_all && is_set && made.has_part && !made.is_narrow;
-	if (!is_set) {
+	if (is_set)
+		yielding_set_part(gpu, made.is_narrow ? &made.part : &none);
+	else
 		keeper.others_seen = 0; /* the next look tries again */
-		return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
-	}
-	yielding_set_part(gpu, made.is_narrow && keeper.has_gate ? &made.part : &none);
-	return made.count > 0 && keeper.has_gate;
+	return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 }
 
 /* Learns lengths, and moves the window of a gate with claims, as launches do. Returns the time to the next look. */
 static uint64_t move_window(struct gate *gate)
 {
-	bool has_claims = atomic_load(&gate->known) & GATE_HAS_CLAIMS;
+	bool has_claims = gate->claims.count > 0;
+	bool waits = has_claims && window_move(gate, (struct launch_end){.number = 0});
 
-	uint64_t moves_ns = has_claims ? window_move(gate, (struct launch_end){.number = 0}) : UINT64_MAX;
-	bool waits = moves_ns != UINT64_MAX;
-
-	if (has_claims)
-		see_borrowed(gate, true);
-	else
+	if (!has_claims)
 		window_sweep(gate);
+	see_borrowed(gate, true);
 	bool is_watched = (has_claims && !is_slow()) || gate->in_flight.added != gate->in_flight.gone;
 
-	return waits && !keeper.is_launching ? moves_ns : is_watched || waits ? WATCH_NS : LOOK_NS;
+	return waits && !keeper.is_launching ? MOVE_NS : is_watched || waits ? WATCH_NS : LOOK_NS;
 }
 
 /* Returns when to look again. */
@@ -327,8 +317,8 @@ static void see_launches(uint64_t now, uint64_t launched)
 {
 	uint64_t passed_ns = now - keeper.looked, launches = launched - keeper.launched;
 
-	if (passed_ns >= LAUNCHING_NS / 2) {
-		keeper.is_launching = keeper.work.gpu_count == 1 && launches * LAUNCHING_NS >= passed_ns;
+	if (passed_ns >= MOVE_NS / 2) {
+		keeper.is_launching = keeper.work.gpu_count == 1 && launches * MOVE_NS >= passed_ns;
 		keeper.launched = launched;
 		keeper.looked = now;
 	}
@@ -396,15 +386,14 @@ static struct board_claim own_claim(void)
 	return self;
 }
 
-static void see_others(uint64_t now)
+static void see_others(uint64_t now, const struct board_claim *self)
 {
-	struct board_claim self = own_claim();
 	bool are_higher = false;
 
 	keeper.has_all = true;
 	keeper.cannot_note = false; /* the next attempt */
 	keeper.others_seen = now;
-	peers_look(now, &keeper.work, &self);
+	peers_look(now, &keeper.work, self);
 	keeper.borrowed.tpcs = (struct tpcset){{0}};
 	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
@@ -414,18 +403,11 @@ static void see_others(uint64_t now)
 		if (gpu)
 			are_higher |= see_gpu(gpu);
 	}
-	see_borrowers();
+	see_borrowers(self->priority);
 	/* A quota needs the ends of launches alone. */
 	queue_change_masks(are_higher);
 	keeper.has_claims = are_higher;
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
-}
-
-static void share(uint64_t now)
-{
-	struct board_claim self = own_claim();
-
-	peers_share(now, &keeper.work, &self, keeper.has_claims);
 }
 
 /* The gate is open only while launches have known ends: a wide launch with an unknown end would keep room in the window
@@ -460,11 +442,12 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 	see_host(now);
 	see_server(now);
 	uint64_t until = see_quota(now);
+	struct board_claim self = own_claim();
 
 	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
-		see_others(now);
+		see_others(now, &self);
 	else if (pool_is_there())
-		share(now);
+		peers_share(now, &keeper.work, &self, keeper.has_claims);
 	open_gate();
 	turn(now);
 	if (keeper.is_active)

@@ -17,9 +17,6 @@
 /* A length that is too long falls by this part each time, unless the length in the own part is too long as well. */
 #define DOUBT_PART 4096
 
-/* Our thread moves the window again, while launches wait. */
-#define MOVE_NS UINT64_C(250000)
-
 /* No kernel takes longer with more TPCs: so a launch that took longer than in the own part was disturbed. */
 #define DISTURBED_PART 8
 
@@ -393,12 +390,12 @@ void window_look(struct gate *gate, struct claims_idle *idle)
 		call_back(gate, gate->opened & ~idle->open);
 }
 
-uint64_t window_move(struct gate *gate, struct launch_end newest)
+bool window_move(struct gate *gate, struct launch_end newest)
 {
 	struct move move = {.gate = gate, .newest = newest};
 
 	window_sweep(gate);
 	window_look(gate, &move.idle);
 	queue_walk(false, visit, &move);
-	return move.waits ? MOVE_NS : UINT64_MAX;
+	return move.waits;
 }

@@ -73,6 +73,5 @@ void window_tell(const struct gate *gate, unsigned int claim, struct segment_eve
 bool window_begin_anew(struct gate *gate);
 
 /* Sweeps, and decides about waiting launches. The launch with the end `newest` is being submitted, and the GPU has not
- * been told; a number of 0: no launch is. Returns when to move the window again, in ns from now; UINT64_MAX: no waiting
- * launch may be changed. */
-uint64_t window_move(struct gate *gate, struct launch_end newest);
+ * been told; a number of 0: no launch is. Returns whether a waiting launch may still be changed. */
+bool window_move(struct gate *gate, struct launch_end newest);
