@@ -20,25 +20,18 @@ static void set_speed(struct host_bound *host, enum host_speed speed, uint64_t u
 	host->looks = (struct host_looks){.all = 0};
 }
 
-static void trust(struct host_bound *host, uint64_t now)
-{
-	set_speed(host, HOST_IS_NOT_SLOW, now + NO_DOUBT_NS);
-}
-
 static void answer(struct host_bound *host, uint64_t now)
 {
 	const struct host_looks *looks = &host->looks;
 	bool gpu_waits = looks->pauses * GPU_WAITS >= LOOKS;
 	bool waiting_pays = looks->waits * looks->ns / LOOKS > looks->launches * COST_NS;
 
-	if (host->speed == HOST_IS_NOT_SLOW && gpu_waits && now >= host->until)
+	if (host->speed != HOST_IS_NOT_SLOW)
+		set_speed(host, waiting_pays ? HOST_IS_NOT_SLOW : HOST_IS_SLOW, now + NO_DOUBT_NS);
+	else if (gpu_waits && now >= host->until)
 		set_speed(host, HOST_MAY_BE_SLOW, now + DOUBT_NS);
-	else if (host->speed == HOST_IS_NOT_SLOW)
-		set_speed(host, HOST_IS_NOT_SLOW, host->until);
-	else if (waiting_pays)
-		trust(host, now);
 	else
-		set_speed(host, HOST_IS_SLOW, host->until);
+		set_speed(host, HOST_IS_NOT_SLOW, host->until);
 }
 
 /* --- looks -------------------------------------------------------------------------------------------------------- */
@@ -71,7 +64,7 @@ void host_bound_look(struct host_bound *host, uint64_t now, const struct host_lo
 	if (host->speed == HOST_MAY_BE_SLOW && rests && passed > LONG_NS)
 		host->until += passed;
 	if (host->speed == HOST_MAY_BE_SLOW && now >= host->until)
-		trust(host, now);
+		set_speed(host, HOST_IS_NOT_SLOW, now + NO_DOUBT_NS);
 	host->looked = now;
 	host->launched = look->launched;
 }

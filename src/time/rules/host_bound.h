@@ -28,7 +28,7 @@ enum host_speed { HOST_IS_NOT_SLOW, HOST_MAY_BE_SLOW, HOST_IS_SLOW };
 /* All zero: nothing was seen yet. */
 struct host_bound {
 	enum host_speed speed;     /* the answer */
-	uint64_t until;            /* no doubt, or doubt, until then */
+	uint64_t until;            /* no doubt, or doubt, until then; of a slow host: any */
 	uint64_t looked, launched; /* at the last look */
 	struct host_looks {
 		uint16_t all;          /* with work */
