@@ -118,8 +118,10 @@ static void decide_graph(struct arrival *arrival)
 	struct gate *gate = arrival->gate;
 	bool may_be = !arrival->work.waits_for_others && gate->claims.own_is_known && window_is_idle(gate);
 
-	if (may_be && !may_wait_in_stream(arrival))
+	if (may_be && !may_wait_in_stream(arrival)) {
 		arrival->ticket = window_admit(gate, arrival->length, &arrival->open);
+		arrival->more = window_tpcs(gate, arrival->open)->tpcs;
+	}
 }
 
 /* The launch may be wide from the moment when the launch is in the pushbuffer, unless the launch `stays`; and at once,
@@ -137,53 +139,44 @@ static uint64_t cookie_of(const struct arrival *arrival, bool stays, bool may_wa
 	}.word;
 }
 
-static bool next_waits(const struct arrival *arrival)
+/* Without the lock, the launch stays where a wait has put the launch, or in the own part. */
+static void answer(const struct arrival *arrival, struct frame *frame, bool has_lock)
 {
-	return streams_next_waits(arrival->work.stream, arrival->call->context);
-}
+	bool waits = streams_next_waits(arrival->work.stream, arrival->call->context);
+	bool may_wait = !has_lock || may_wait_in_stream(arrival);
 
-/* The length of a graph is measured from the call to the end of all work. */
-static void answer(const struct arrival *arrival, struct frame *frame)
-{
-	struct gate *gate = arrival->gate;
-
-	frame->has_more = arrival->open != 0 && (arrival->ticket != 0 || !arrival->has_part);
-	frame->ticket = arrival->ticket;
-	if (frame->has_more)
-		frame->more = window_tpcs(gate, arrival->open)->tpcs;
-	frame->cookie = cookie_of(arrival, arrival->work.is_graph || frame->has_more, may_wait_in_stream(arrival),
-	                          next_waits(arrival));
-	if (arrival->work.is_graph &&
-	    window_is_due(gate, arrival->length, frame->has_more ? LENGTH_MORE : LENGTH_PART) && window_is_idle(gate))
-		frame->launched_ns = process_clock_ns();
-}
-
-/* A thread with the lock stands still. The launch stays where a wait has put the launch, or in the own part. */
-static void decide_without_lock(const struct arrival *arrival, struct frame *frame)
-{
 	frame->has_more = arrival->open != 0;
 	frame->more = arrival->more;
 	frame->ticket = arrival->ticket;
-	frame->cookie = cookie_of(arrival, true, true, next_waits(arrival));
-	if (arrival->work.is_graph)
-		move_graph(arrival, frame, frame->has_more ? number_of(&frame->more) : 0, true);
+	frame->cookie = cookie_of(arrival, !has_lock || arrival->work.is_graph || frame->has_more, may_wait, waits);
 }
 
+/* The length of a graph is measured from the call to the end of all work. */
+static void answer_graph(const struct arrival *arrival, struct frame *frame)
+{
+	struct gate *gate = arrival->gate;
+	enum length_place place = frame->has_more ? LENGTH_MORE : LENGTH_PART;
+
+	if (window_is_due(gate, arrival->length, place) && window_is_idle(gate))
+		frame->launched_ns = process_clock_ns();
+	settle_graph(arrival, frame);
+}
+
+/* The lock is not free while the thread with the lock stands still. */
 static void decide(struct arrival *arrival, struct frame *frame)
 {
 	const struct claims *claims = &arrival->gate->claims;
-	bool is_graph = arrival->work.is_graph;
+	bool is_graph = arrival->work.is_graph, has_lock = gate_lock_soon(arrival->gate, 0);
 
-	if (!gate_lock_soon(arrival->gate, 0)) {
-		decide_without_lock(arrival, frame);
-		return;
-	}
-	if (is_graph && claims->count > 0 && arrival->ticket == 0 && claims->has_part)
+	if (has_lock && is_graph && claims->count > 0 && arrival->ticket == 0 && claims->has_part)
 		decide_graph(arrival);
-	answer(arrival, frame);
-	if (is_graph)
-		settle_graph(arrival, frame);
-	gate_unlock(arrival->gate);
+	answer(arrival, frame, has_lock);
+	if (is_graph && has_lock)
+		answer_graph(arrival, frame);
+	else if (is_graph)
+		move_graph(arrival, frame, frame->has_more ? number_of(&frame->more) : 0, true);
+	if (has_lock)
+		gate_unlock(arrival->gate);
 }
 
 /* A launch may wait here. Until the call has ended, the thread is not cancelled: no other thread would go on with the
@@ -212,7 +205,6 @@ static void begin(const struct call *call)
 
 	if (may_wait)
 		hold_until_it_goes(&arrival);
-	/* A handler may have launched meanwhile. */
 	frame->is_entering = may_wait && !arrival.is_captured;
 	frame->is_cancellable = is_cancellable;
 	if (may_wait || arrival.work.is_graph || some_wait)
