@@ -251,10 +251,11 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct length *length = length_of(launch);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = room_for(gate, &move->idle, ns);
-	uint64_t ticket = open != 0 ? window_add(gate, open, ns, launch->end) : 0;
 	enum queue_answer answer = QUEUE_STOP;
 
-	if (ticket != 0) {
+	if (open != 0) {
+		uint64_t ticket = window_add(gate, open, ns, launch->end);
+
 		widen(gate, launch, open, disable);
 		tell_tpcs(gate, launch->end, open);
 		if (window_is_due(gate, length, LENGTH_MORE))
@@ -267,29 +268,26 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	return answer;
 }
 
-/* A launch behind other work than launches may wait for any time. */
-static bool is_blocked(const struct move *move, const struct queued *launch)
+/* On a different GPU. */
+static bool is_elsewhere(const struct move *move, const struct queued *launch)
 {
-	bool is_elsewhere = launch->cookie != 0 && cookie_of(launch->cookie).gpu != move->gate->gpu->number;
-
-	return is_elsewhere || cookie_of(launch->front_cookie).waits;
+	return launch->cookie != 0 && cookie_of(launch->cookie).gpu != move->gate->gpu->number;
 }
 
+/* A launch behind other work than launches may wait for any time. */
 static enum queue_answer visit(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
 	union window_cookie cookie = {.word = launch->cookie}, now = {.edits = epoch_of_edits()};
 	bool can_be_wide = !cookie.stays && cookie.edits == now.edits;
+	bool is_narrow = launch->cookie != 0 && !launch->keeps_mask && !is_wide(launch);
 	enum queue_answer answer = QUEUE_LEAVE;
 
-	if (is_blocked(move, launch)) {
+	if (is_elsewhere(move, launch) || cookie_of(launch->front_cookie).waits) {
 		answer = QUEUE_STOP;
-	} else if (launch->keeps_mask) {
-		answer = QUEUE_LEAVE;
-	} else if (launch->cookie != 0 && !can_be_changed(move, launch)) {
-		if (!is_wide(launch))
-			leave(move->gate, launch);
-	} else if (launch->cookie != 0 && can_be_wide && !is_wide(launch)) {
+	} else if (is_narrow && !can_be_changed(move, launch)) {
+		leave(move->gate, launch);
+	} else if (is_narrow && can_be_wide) {
 		move->waits = true;
 		answer = move->idle.open != 0 ? decide(move, launch, disable) : QUEUE_STOP;
 	}
@@ -301,11 +299,10 @@ static enum queue_answer visit(void *data, const struct queued *launch, struct q
 static enum queue_answer make_narrow(void *data, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct move *move = data;
-	bool is_of_gpu = launch->cookie == 0 || cookie_of(launch->cookie).gpu == move->gate->gpu->number;
-	enum queue_answer answer = is_of_gpu && !launch->is_behind_changes ? QUEUE_LEAVE : QUEUE_STOP;
+	bool stops = is_elsewhere(move, launch);
+	enum queue_answer answer = stops || launch->is_behind_changes ? QUEUE_STOP : QUEUE_LEAVE;
 
-	if (is_of_gpu && launch->cookie != 0 && !launch->keeps_mask && is_wide(launch) &&
-	    can_be_changed(move, launch)) {
+	if (!stops && launch->cookie != 0 && !launch->keeps_mask && is_wide(launch) && can_be_changed(move, launch)) {
 		*disable = launch->noted;
 		tell_tpcs(move->gate, launch->end, 0);
 		answer = QUEUE_CHANGE;
