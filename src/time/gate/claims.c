@@ -191,12 +191,6 @@ static uint64_t look_at_pool(const struct claim *it, struct lending_claim *seen,
 	return lending_idle_ns(seen, moves, is_busy, *now, lending_rest_ns(it->limit_ns));
 }
 
-static bool wants(const struct claim *it)
-{
-	return sum(it->places, it->place_count, counts_place_in_flight) > 0 ||
-	       atomic_load(it->number) != it->number_then;
-}
-
 /* A launch is in `launches`, or is seen in flight; or the next look finds a different number. */
 static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_t *now)
 {
@@ -212,7 +206,8 @@ static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_
 
 	if (stays)
 		return long_ns;
-	bool is_busy = wants(it);
+	bool is_busy = sum(it->places, it->place_count, counts_place_in_flight) > 0 ||
+	               atomic_load(it->number) != it->number_then;
 
 	if (!is_busy && *now == 0)
 		*now = process_clock_ns();

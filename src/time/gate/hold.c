@@ -130,13 +130,6 @@ static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns
 	return arrival->must_go || (!is_held && !is_kept);
 }
 
-/* With nothing in flight on the only GPU, all launches up to `together` have ended. */
-static void see_end(bool is_idle, uint64_t together)
-{
-	if (is_idle && !atomic_load(&gate_state.has_gpus))
-		atomic_store(&gate_state.together_ended, together);
-}
-
 static void go(struct arrival *arrival, uint64_t in_flight)
 {
 	struct gate *gate = arrival->gate;
@@ -157,11 +150,12 @@ static void go(struct arrival *arrival, uint64_t in_flight)
 	}
 }
 
-/* Of two threads that look at the same time, the second sees the first. */
+/* Of two threads that look at the same time, the second sees the first. With nothing in flight on the only GPU, all
+ * launches up to `together` have ended. */
 static bool look(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate_state.entering), passed_ns;
+	uint64_t together = atomic_load(&gate_state.together), entering = atomic_load(&gate_state.entering);
 
 	window_sweep(gate);
 	uint64_t now = process_clock_ns(), flying = gate->in_flight.added - gate->in_flight.gone;
@@ -169,9 +163,11 @@ static bool look(struct arrival *arrival)
 	uint64_t in_flight = max_u64(claims_own_in_flight(&gate->claims) + entering, flying);
 	bool is_open = atomic_load(&gate_state.is_open) && !arrival->is_captured;
 
-	passed_ns = arrival->since != 0 ? now - arrival->now : 0;
+	uint64_t passed_ns = arrival->since != 0 ? now - arrival->now : 0;
+
 	arrival->now = now;
-	see_end(in_flight == 0 && gate->claims.own_is_known, together);
+	if (in_flight == 0 && gate->claims.own_is_known && !atomic_load(&gate_state.has_gpus))
+		atomic_store(&gate_state.together_ended, together);
 	bool does = !is_open || goes(arrival, in_flight, passed_ns);
 
 	arrival->is_held |= !does;
