@@ -15,11 +15,12 @@ struct sets {
 	struct tpcset own;
 	struct tpcset higher; /* of programs of a higher priority */
 	struct tpcset kept;   /* of other programs that do not lend */
+	const struct claims_rules *rules;
 };
 
-static bool is_higher(const struct sets *sets, const struct peer *peer, const struct claims_rules *rules)
+static bool is_higher(const struct sets *sets, const struct peer *peer)
 {
-	return peer->is.claim.priority > rules->priority && tpcset_overlap(&peer->is.claim.tpcs, &sets->own);
+	return peer->is.claim.priority > sets->rules->priority && tpcset_overlap(&peer->is.claim.tpcs, &sets->own);
 }
 
 #define RESTS_NS UINT64_C(100000000)
@@ -35,13 +36,13 @@ static bool may_borrow(const struct peer *peer)
 
 static struct sets see_sets(struct pci_address pci, const struct claims_rules *rules)
 {
-	struct sets sets = {.own = peers_own(pci)};
+	struct sets sets = {.own = peers_own(pci), .rules = rules};
 	const struct peer *peer;
 
 	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
 		const struct board_claim *claim = &peer->is.claim;
 
-		if (claim->is_client && is_higher(&sets, peer, rules))
+		if (claim->is_client && is_higher(&sets, peer))
 			sets.higher = tpcset_or(&sets.higher, &claim->tpcs);
 		else if (claim->is_client && claim->lend_us == 0)
 			sets.kept = tpcset_or(&sets.kept, &claim->tpcs);
@@ -49,14 +50,14 @@ static struct sets see_sets(struct pci_address pci, const struct claims_rules *r
 	return sets;
 }
 
-static struct tpcset what_it_gives(const struct sets *sets, const struct peer *peer, const struct claims_rules *rules)
+static struct tpcset what_it_gives(const struct sets *sets, const struct peer *peer)
 {
 	struct tpcset gives = {{0}}, lent = tpcset_without(&peer->is.claim.tpcs, &sets->own);
 
-	if (is_higher(sets, peer, rules))
+	if (is_higher(sets, peer))
 		gives = tpcset_and(&peer->is.claim.tpcs, &sets->own);
-	if (rules->borrows && peer->is.claim.lend_us > 0 && peer->demand.is_known) {
-		lent = tpcset_and(&lent, &rules->borrow);
+	if (sets->rules->borrows && peer->is.claim.lend_us > 0 && peer->demand.is_known) {
+		lent = tpcset_and(&lent, &sets->rules->borrow);
 		lent = tpcset_without(&lent, &sets->kept);
 		gives = tpcset_or(&gives, &lent);
 	}
@@ -119,19 +120,18 @@ static void add(struct claims *made, const struct peer *peer, const struct tpcse
 }
 
 /* Programs without room in the list keep their TPCs. */
-static void see_each(struct claims *made, struct pci_address pci, const struct claims_rules *rules,
-                     const struct sets *sets)
+static void see_each(struct claims *made, struct pci_address pci, const struct sets *sets)
 {
 	struct tpcset left_out = {{0}};
 	const struct peer *peer;
 
 	for (unsigned int i = 0; (peer = peers_next(pci, &i));) {
-		struct tpcset gives = what_it_gives(sets, peer, rules);
+		struct tpcset gives = what_it_gives(sets, peer);
 
 		if (!peer->is.claim.is_client || tpcset_is_empty(&gives))
 			continue;
 		if (made->count < CLAIMS_MAX)
-			add(made, peer, &gives, is_higher(sets, peer, rules));
+			add(made, peer, &gives, is_higher(sets, peer));
 		else
 			left_out = tpcset_or(&left_out, &peer->is.claim.tpcs);
 	}
@@ -158,7 +158,7 @@ void claims_see(struct claims *made, struct pci_address pci, const struct claims
 	made->part = tpcset_without(&sets.own, &sets.higher);
 	made->has_part = !tpcset_is_empty(&made->part);
 	made->is_narrow = made->has_part && !tpcset_equal(&made->part, &sets.own);
-	see_each(made, pci, rules, &sets);
+	see_each(made, pci, &sets);
 	claims_see_own(made, pci, rules->is_known);
 }
 
@@ -227,11 +227,6 @@ void claims_look(struct claims *claims, struct claims_idle *idle)
 uint64_t claims_own_in_flight(const struct claims *claims)
 {
 	return sum(claims->own, claims->own_count, counts_place_in_flight);
-}
-
-bool claims_own_are_idle(const struct claims *claims)
-{
-	return claims->own_is_known && claims_own_in_flight(claims) == 0;
 }
 
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open)

@@ -63,9 +63,8 @@ struct claims_idle {
 };
 void claims_look(struct claims *claims, struct claims_idle *idle);
 
-/* The number of launches of this process in flight; and whether there is none, for certain. */
+/* The number of launches of this process in flight, as far as is known. */
 uint64_t claims_own_in_flight(const struct claims *claims);
-bool claims_own_are_idle(const struct claims *claims);
 
 /* The own part, and the TPCs of the idle claims `open`, without TPCs that a further claim takes. */
 struct tpcset claims_tpcs(const struct claims *claims, uint32_t open);

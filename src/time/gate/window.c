@@ -24,7 +24,8 @@
 
 bool window_is_idle(const struct gate *gate)
 {
-	return claims_own_are_idle(&gate->claims) && atomic_load(&gate_state.entering) == 0;
+	return gate->claims.own_is_known && claims_own_in_flight(&gate->claims) == 0 &&
+	       atomic_load(&gate_state.entering) == 0;
 }
 
 static uint64_t longest_limit(const struct gate *gate)
@@ -230,19 +231,13 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 		disable->words[i] = launch->noted.words[i] & wide->disable.words[i];
 }
 
-static void learn(struct gate *gate, const struct queued *launch, uint64_t ticket)
-{
-	if (launch->ahead > 0)
-		in_flight_learn(&gate->in_flight, ticket, length_of(launch), launch->front, 0);
-}
-
 /* The launch stays in the own part. */
 static void leave(struct gate *gate, const struct queued *launch)
 {
 	struct length *length = length_of(launch);
 
 	if (window_is_due(gate, length, LENGTH_PART))
-		learn(gate, launch, window_follow(gate, length, launch->end));
+		in_flight_learn(&gate->in_flight, window_follow(gate, length, launch->end), length, launch->front, 0);
 }
 
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
@@ -259,7 +254,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 		widen(gate, launch, open, disable);
 		tell_tpcs(gate, launch->end, open);
 		if (window_is_due(gate, length, LENGTH_MORE))
-			learn(gate, launch, ticket);
+			in_flight_learn(&gate->in_flight, ticket, length, launch->front, 0);
 		answer = QUEUE_CHANGE;
 	} else if (ns == 0 ? launch->ahead <= NEAR : window_refuses(gate, length, ns)) {
 		leave(gate, launch);
