@@ -27,9 +27,7 @@ uint64_t in_flight_add(struct in_flight *in_flight, uint32_t open, uint64_t ns, 
 	in_flight->sum += ns;
 	in_flight->wide += open != 0 ? ns : 0;
 	in_flight->unknown += ns == 0;
-	atomic_store_explicit(&launch->number, IN_FLIGHT_CALLED, memory_order_relaxed);
-	if (end.number != IN_FLIGHT_CALLED)
-		in_flight_tell(in_flight, in_flight->added, end);
+	in_flight_tell(in_flight, in_flight->added, end);
 	return in_flight->added;
 }
 
