@@ -83,7 +83,7 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 	const struct claims *claims = &arrival->gate->claims;
 	uint64_t in_part = claims->is_narrow ? number_of(&claims->part) : 0;
 	uint64_t place = frame->has_more ? number_of(&frame->more) : in_part;
-	bool may_move = !frame->has_more || !arrival->has_part ||
+	bool may_move = !frame->has_more || !claims->has_part ||
 	                process_clock_ns() >= atomic_load(&arrival->length->until);
 
 	if (move_graph(arrival, frame, place, may_move) == GRAPH_STAYS) {
@@ -116,9 +116,8 @@ static bool may_wait_in_stream(const struct arrival *arrival)
 static void decide_graph(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
-	bool may_be = !arrival->work.waits_for_others && gate->claims.own_is_known && window_is_idle(gate);
 
-	if (may_be && !may_wait_in_stream(arrival)) {
+	if (!arrival->work.waits_for_others && window_is_idle(gate) && !may_wait_in_stream(arrival)) {
 		arrival->ticket = window_admit(gate, arrival->length, &arrival->open);
 		arrival->more = window_tpcs(gate, arrival->open)->tpcs;
 	}
@@ -199,7 +198,6 @@ static void begin(const struct call *call)
 	if (!arrival.gate || !arrival.work.what)
 		return;
 	arrival.length = lengths_find(&arrival.work);
-	arrival.has_part = !(atomic_load_explicit(&arrival.gate->known, memory_order_relaxed) & GATE_HAS_NO_PART);
 	bool may_wait = hold_may_be(arrival.gate, call->id), is_cancellable = may_wait && keep_thread();
 	bool some_wait = streams_some_wait();
 

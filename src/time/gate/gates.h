@@ -35,8 +35,8 @@ struct gate_state {
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
 #define GATE_HAS_CLAIMS 1  /* there are claims */
-#define GATE_HAS_NO_PART 2 /* the process has no TPCs left */
-#define GATE_IS_NARROW 4   /* the process lacks some TPCs */
+#define GATE_HAS_NO_PART 2 /* claims leave the process no TPCs */
+#define GATE_IS_NARROW 4   /* claims leave the process some TPCs, and not all */
 
 /* Of one GPU. */
 struct gate {
