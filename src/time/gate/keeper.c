@@ -44,7 +44,8 @@ static struct {
 	const struct segment *segment;
 	struct claims_rules rules;
 	uint32_t lend_us;
-	bool has_gate, has_server, has_claims, is_too_long, is_weak;
+	bool has_gate, has_server, is_too_long, is_weak;
+	bool has_claims; /* a program has a higher claim, on a GPU */
 	bool notes, cannot_note, had_notes; /* launches are noted; cannot be; were to be at the last look */
 	bool has_quota;
 	bool has_all; /* the own TPCs have no higher claim on any GPU, and there are some */
@@ -173,8 +174,8 @@ static bool set_claims(struct gate *gate, const struct claims *made)
 	return can_be_set;
 }
 
-/* Looks at other programs on the GPU. Returns whether a program has a higher claim. */
-static bool see_gpu(const struct gpu *gpu)
+/* Looks at other programs on the GPU. */
+static void see_gpu(const struct gpu *gpu)
 {
 	static struct claims made; /* large */
 	const struct tpcset none = {{0}};
@@ -187,12 +188,12 @@ static bool see_gpu(const struct gpu *gpu)
 		is_set = set_claims(gate, &made);
 		gate_unlock(gate);
 	}
+	keeper.has_claims |= (atomic_load(&gate->known) & GATE_HAS_CLAIMS) != 0;
 	keeper.has_all = keeper.has_all && is_set && made.has_part && !made.is_narrow;
 	if (is_set)
 		yielding_set_part(gpu, made.is_narrow ? &made.part : &none);
 	else
 		keeper.others_seen = 0; /* the next look tries again */
-	return atomic_load(&gate->known) & GATE_HAS_CLAIMS;
 }
 
 /* Learns lengths, and moves the window of a gate with claims, as launches do. Returns the time to the next look. */
@@ -280,20 +281,19 @@ static void see_work(uint64_t now)
 	bool is_launching = atomic_load(&gate_state.entering) > 0;
 
 	work_look(&keeper.work, now);
-	keeper.is_active = is_launching;
-	keeper.wants = keeper.is_active && now < atomic_load(&gate_state.began) + COUNTED_NS;
+	keeper.is_active = is_launching || atomic_load(&gate_state.waiting) > 0;
+	keeper.wants = is_launching && now < atomic_load(&gate_state.began) + COUNTED_NS;
 	keeper.is_known = keeper.work.is_counted;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct demand *demand = &keeper.work.gpus[i].demand;
 
 		keeper.wants = keeper.wants || demand->wants;
-		keeper.is_active = keeper.is_active || demand->wants || demand_idle_ns(demand) < ACTIVE_NS;
+		keeper.is_active = keeper.is_active || demand_idle_ns(demand) < ACTIVE_NS;
 		keeper.is_known = keeper.is_known && demand->is_known;
 	}
 	if (!is_launching && !keeper.wants)
 		atomic_store(&gate_state.together_ended, together);
 	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
-	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
 	atomic_store(&gate_state.is_spread, keeper.work.view.gpus_wanting > 1);
 	atomic_store(&gate_state.has_gpus, keeper.work.gpu_count > 1);
 }
@@ -301,7 +301,7 @@ static void see_work(uint64_t now)
 /* Without the server, the process is no client, and can launch nothing; unless only the pipe cannot be seen. */
 static void see_server(uint64_t now)
 {
-	if (keeper.server_seen == 0 || now - keeper.server_seen >= SERVER_NS) {
+	if (now - keeper.server_seen >= SERVER_NS) {
 		keeper.has_server = mps_is_in_reach();
 		keeper.server_seen = now;
 	}
@@ -388,8 +388,7 @@ static struct board_claim own_claim(void)
 
 static void see_others(uint64_t now, const struct board_claim *self)
 {
-	bool are_higher = false;
-
+	keeper.has_claims = false;
 	keeper.has_all = true;
 	keeper.cannot_note = false; /* the next attempt */
 	keeper.others_seen = now;
@@ -401,12 +400,11 @@ static void see_others(uint64_t now, const struct board_claim *self)
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
 		if (gpu)
-			are_higher |= see_gpu(gpu);
+			see_gpu(gpu);
 	}
 	see_borrowers(self->priority);
 	/* A quota needs the ends of launches alone. */
-	queue_change_masks(are_higher);
-	keeper.has_claims = are_higher;
+	queue_change_masks(keeper.has_claims);
 	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
@@ -444,7 +442,7 @@ uint64_t keeper_look(uint64_t now, bool *is_idle)
 	uint64_t until = see_quota(now);
 	struct board_claim self = own_claim();
 
-	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
+	if (now - keeper.others_seen >= LOOK_NS)
 		see_others(now, &self);
 	else if (pool_is_there())
 		peers_share(now, &keeper.work, &self, keeper.has_claims);
