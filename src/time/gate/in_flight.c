@@ -78,10 +78,8 @@ static void set_clock(struct in_flight_clock *clock, uint64_t time, uint64_t now
 {
 	int64_t ahead = (int64_t)(time - now);
 
-	if (clock->began == 0)
-		clock->ahead[0] = clock->ahead[1] = ahead;
 	if (clock->began == 0 || now - clock->began > PERIOD_NS) {
-		clock->ahead[1] = clock->ahead[0];
+		clock->ahead[1] = clock->began != 0 ? clock->ahead[0] : ahead;
 		clock->ahead[0] = ahead;
 		clock->began = now;
 	}
@@ -90,13 +88,8 @@ static void set_clock(struct in_flight_clock *clock, uint64_t time, uint64_t now
 
 static bool read_begin(const struct in_flight_clock *clock, const struct flying *launch, uint64_t *begin)
 {
-	bool is_known = true;
-
-	if (launch->ahead.number != 0)
-		is_known = read_time(launch->ahead, begin);
-	else
-		*begin = launch->launched_ns + (uint64_t)max_i64(clock->ahead[0], clock->ahead[1]);
-	return is_known;
+	*begin = launch->launched_ns + (uint64_t)max_i64(clock->ahead[0], clock->ahead[1]);
+	return launch->ahead.number == 0 || read_time(launch->ahead, begin);
 }
 
 /* 0 if the length is not known. */
