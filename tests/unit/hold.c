@@ -128,7 +128,7 @@ FIXTURE(begin)
 	gate.claims.all_own = (struct tpcset){{OWN}};
 	gate.claims.own_is_known = true;
 	atomic_store(&claims_number, 1);
-	atomic_store(&gate.known, GATE_HAS_CLAIMS | GATE_HAS_NO_PART);
+	atomic_store(&gate.known, GATE_HAS_NO_PART);
 	atomic_store(&gate_state.spent_at, UINT64_MAX);
 	atomic_store(&gate_state.is_open, true);
 	prctl(PR_SET_TIMERSLACK, SLACK);
@@ -351,7 +351,7 @@ static struct claim *lend_to_graph(void)
 	struct claim *claim = &gate.claims.list[0];
 
 	lengths_note(length, atomic_load(&length->key), LENGTH_MORE, 100 * US);
-	atomic_store(&gate.known, GATE_HAS_CLAIMS);
+	atomic_store(&gate.known, 0);
 	gate.claims.has_part = true;
 	gate.claims.part = gate.claims.all_own;
 	claim->gives = claim->takes = (struct tpcset){{0xf00}};

@@ -47,11 +47,6 @@ static inline struct gate *gate_of(struct frame *frame, CUcontext context)
 	return frame->gate;
 }
 
-static struct length *length_of(const struct frame *frame)
-{
-	return lengths_at((union window_cookie){.word = frame->cookie}.length);
-}
-
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 /* A number for a set of TPCs (graph_instances.h); 0: the partition. */
@@ -96,7 +91,7 @@ static void settle_graph(const struct arrival *arrival, struct frame *frame)
 
 static void graph_has_moved(const struct call *call)
 {
-	struct length *length = length_of(call->frame);
+	struct length *length = window_length_of(call->frame->cookie);
 	uint64_t now = process_clock_ns();
 
 	atomic_store(&length->until, now + GRAPH_COSTS * (now - call->frame->moves_since));
@@ -252,7 +247,7 @@ void gate_call_begins(const struct call *call)
 static void learn(struct gate *gate, const struct frame *frame, uint64_t ticket, struct launch_end end,
                   uint64_t launched_ns)
 {
-	struct length *length = length_of(frame);
+	struct length *length = window_length_of(frame->cookie);
 
 	ticket = ticket != 0 ? ticket : window_follow(gate, length, end);
 	in_flight_learn(&gate->in_flight, ticket, length, frame->front, launched_ns);
@@ -272,7 +267,7 @@ static bool begin_is_known(const struct gate *gate, const struct frame *frame)
 /* While launches are wide, each launch looks for claims that came back. */
 static bool is_too_short(struct gate *gate, const struct frame *frame)
 {
-	const struct length *length = length_of(frame);
+	const struct length *length = window_length_of(frame->cookie);
 	uint64_t ns = max_u64(lengths_ns(length, LENGTH_PART), lengths_ns(length, LENGTH_MORE));
 
 	bool is_short = ns != 0 && ns < SHORT_NS && !frame->is_behind_unknown;
@@ -297,7 +292,7 @@ static void decide_now(struct gate *gate, const struct launch *launch, const str
                        struct launch_end end)
 {
 	const struct frame *frame = &launch->frame;
-	struct length *length = length_of(frame);
+	struct length *length = window_length_of(frame->cookie);
 	uint64_t ticket = frame->ticket;
 
 	if (may_start(gate, frame))

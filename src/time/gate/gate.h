@@ -26,11 +26,9 @@ extern atomic_bool gate_hears_host __attribute__((visibility("hidden")));
 /* Whether the gate listens to a call. A call begins, and may wait; the call has ended. */
 static inline bool gate_wants_call(int id)
 {
-	bool listens = atomic_load_explicit(&gate_listens, memory_order_relaxed);
-	bool hears_waits = atomic_load_explicit(&gate_hears_waits, memory_order_relaxed);
-
-	return (listens && calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH)) ||
-	       ((listens || hears_waits) && calls_are(id, CALLS_WAITS)) ||
+	return (atomic_load_explicit(&gate_listens, memory_order_relaxed) &&
+	        calls_are(id, CALLS_LAUNCHES | CALLS_RUNS_GRAPH)) ||
+	       (atomic_load_explicit(&gate_hears_waits, memory_order_relaxed) && calls_are(id, CALLS_WAITS)) ||
 	       (atomic_load_explicit(&gate_hears_host, memory_order_relaxed) && calls_block(id));
 }
 void gate_call_begins(const struct call *call);

@@ -52,6 +52,5 @@ void gates_after_fork(void)
 		if (gates[i].gpu)
 			memset(&gates[i], 0, sizeof gates[i]);
 	}
-	memset(&gate_state, 0, sizeof gate_state);
-	gate_state.spent_at = UINT64_MAX;
+	gate_state = (struct gate_state){.spent_at = UINT64_MAX};
 }

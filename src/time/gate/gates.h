@@ -34,14 +34,13 @@ struct gate_state {
 };
 extern struct gate_state gate_state __attribute__((visibility("hidden")));
 
-#define GATE_HAS_CLAIMS 1  /* there are claims */
-#define GATE_HAS_NO_PART 2 /* claims leave the process no TPCs */
-#define GATE_IS_NARROW 4   /* claims leave the process some TPCs, and not all */
+#define GATE_HAS_NO_PART 1 /* claims leave the process no TPCs */
+#define GATE_IS_NARROW 2   /* claims leave the process some TPCs, and not all */
 
 /* Of one GPU. */
 struct gate {
 	atomic_bool is_locked;
-	atomic_uint known;   /* GATE_*, of the claims: for threads without the lock */
+	atomic_uint known;   /* 0, or a GATE_*, of the claims: for threads without the lock */
 	const struct gpu *_Atomic gpu; /* NULL: not made */
 	struct claims claims;
 	struct in_flight in_flight;

@@ -21,7 +21,7 @@ bool hold_may_be(const struct gate *gate, int call)
 	unsigned int known = atomic_load_explicit(&gate->known, memory_order_relaxed);
 
 	return atomic_load_explicit(&gate_state.spent_at, memory_order_relaxed) != UINT64_MAX ||
-	       known & GATE_HAS_NO_PART || (known & GATE_IS_NARROW && calls_may_launch_at_once(call));
+	       known == GATE_HAS_NO_PART || (known == GATE_IS_NARROW && calls_may_launch_at_once(call));
 }
 
 /* --- the quota ---------------------------------------------------------------------------------------------------- */

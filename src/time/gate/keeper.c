@@ -76,11 +76,12 @@ static struct gate *take_gate(unsigned int number)
 static void note_launches(bool wanted)
 {
 	bool listens = wanted || (keeper.has_gate && atomic_load(&gate_state.graphs_have_moved));
-	bool listened = atomic_exchange(&gate_listens, listens);
 	struct error error;
 
 	if (listens)
 		atomic_store(&gate_hears_waits, true);
+	bool listened = atomic_exchange(&gate_listens, listens);
+
 	if (listens && !listened)
 		epoch_raise(); /* earlier decisions are for fills as well */
 	if (wanted != keeper.notes && !(wanted && keeper.cannot_note)) {
@@ -167,9 +168,7 @@ static bool set_claims(struct gate *gate, const struct claims *made)
 	if (can_be_set && !stays) {
 		memset(gate->lent_ns, 0, sizeof gate->lent_ns);
 		gate->claims = *made;
-		atomic_store(&gate->known, (made->count > 0 ? GATE_HAS_CLAIMS : 0) |
-		                                   (made->has_part ? 0 : GATE_HAS_NO_PART) |
-		                                   (made->is_narrow ? GATE_IS_NARROW : 0));
+		atomic_store(&gate->known, made->is_narrow ? GATE_IS_NARROW : made->has_part ? 0 : GATE_HAS_NO_PART);
 	}
 	return can_be_set;
 }
@@ -188,7 +187,7 @@ static void see_gpu(const struct gpu *gpu)
 		is_set = set_claims(gate, &made);
 		gate_unlock(gate);
 	}
-	keeper.has_claims |= (atomic_load(&gate->known) & GATE_HAS_CLAIMS) != 0;
+	keeper.has_claims |= gate->claims.count > 0;
 	keeper.has_all = keeper.has_all && is_set && made.has_part && !made.is_narrow;
 	if (is_set)
 		yielding_set_part(gpu, made.is_narrow ? &made.part : &none);

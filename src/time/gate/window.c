@@ -194,11 +194,6 @@ static union window_cookie cookie_of(uint64_t word)
 	return (union window_cookie){.word = word};
 }
 
-static struct length *length_of(const struct queued *launch)
-{
-	return lengths_at(cookie_of(launch->cookie).length);
-}
-
 struct move {
 	struct gate *gate;
 	struct claims_idle idle;
@@ -234,7 +229,7 @@ static void widen(struct gate *gate, const struct queued *launch, uint32_t open,
 /* The launch stays in the own part. */
 static void leave(struct gate *gate, const struct queued *launch)
 {
-	struct length *length = length_of(launch);
+	struct length *length = window_length_of(launch->cookie);
 
 	if (window_is_due(gate, length, LENGTH_PART))
 		in_flight_learn(&gate->in_flight, window_follow(gate, length, launch->end), length, launch->front, 0);
@@ -243,7 +238,7 @@ static void leave(struct gate *gate, const struct queued *launch)
 static enum queue_answer decide(struct move *move, const struct queued *launch, struct qmd_mask *disable)
 {
 	struct gate *gate = move->gate;
-	struct length *length = length_of(launch);
+	struct length *length = window_length_of(launch->cookie);
 	uint64_t ns = window_length(gate, length, move->idle.open);
 	uint32_t open = room_for(gate, &move->idle, ns);
 	enum queue_answer answer = QUEUE_STOP;

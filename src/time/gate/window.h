@@ -65,6 +65,11 @@ union window_cookie {
 	};
 };
 
+static inline struct length *window_length_of(uint64_t cookie)
+{
+	return lengths_at((union window_cookie){.word = cookie}.length);
+}
+
 /* Tells a watcher an event of the GPU and the claim. */
 void window_tell(const struct gate *gate, unsigned int claim, struct segment_event event);
 
