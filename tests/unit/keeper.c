@@ -203,13 +203,13 @@ static void assert_borrows(unsigned int tpcs, uint64_t at)
 
 TEST(a_watcher_learns_what_is_borrowed)
 {
-	const struct launch_end flies = {.number = IN_FLIGHT_CALLED}, ended = {.number = 0};
+	const struct launch_end ended = {.number = 0};
 
 	wants = has_claim = true;
 	look_at(NOW);
 	watch(&segment, NOW);
 	struct in_flight *in_flight = &gates_of(&gpu)->in_flight;
-	uint64_t ticket = in_flight_add(in_flight, 1, MS, flies);
+	uint64_t ticket = in_flight_add(in_flight, 1, MS, in_flight_called);
 
 	gates_of(&gpu)->opened = 1;
 	assert_borrows(4, NOW + MS);
@@ -217,7 +217,7 @@ TEST(a_watcher_learns_what_is_borrowed)
 	assert_int_equal(read_noted(), 0);
 	in_flight_tell(in_flight, ticket, ended);
 	assert_borrows(0, NOW + 3 * MS);
-	ticket = in_flight_add(in_flight, 1, MS, flies);
+	ticket = in_flight_add(in_flight, 1, MS, in_flight_called);
 	assert_borrows(4, NOW + 4 * MS);
 	keeper_end();
 	assert_each(read_noted(), 1, noted[0].tpcs, 0);

@@ -291,9 +291,8 @@ static void announce(struct launched *launch, unsigned int stream, unsigned int 
 	gate_call_begins(&call);
 	if (waited) {
 		const union window_cookie stays = {.stays = true};
-		const struct launch_end called = {.number = IN_FLIGHT_CALLED};
 
-		frame->ticket = window_add(&gate, 1, kinds[kind].more_ns, called);
+		frame->ticket = window_add(&gate, 1, kinds[kind].more_ns, in_flight_called);
 		frame->has_more = true;
 		frame->cookie |= stays.word;
 	}

@@ -201,10 +201,9 @@ static uint64_t look(const struct claim *it, struct lending_claim *seen, uint64_
 	if (it->pooled)
 		return look_at_pool(it, seen, now);
 	uint64_t launches = sum(it->places, it->place_count, counts_place_launches);
-	bool stays = lending_is_at_rest(seen, launches) &&
-	             atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then;
 
-	if (stays)
+	if (lending_is_at_rest(seen, launches) &&
+	    atomic_load_explicit(it->number, memory_order_relaxed) == it->number_then)
 		return long_ns;
 	bool is_busy = sum(it->places, it->place_count, counts_place_in_flight) > 0 ||
 	               atomic_load(it->number) != it->number_then;

@@ -18,7 +18,7 @@
 
 atomic_bool gate_listens, gate_hears_waits, gate_hears_host;
 
-static const struct launch_end none = {.number = 0}, until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
+static const struct launch_end none = {.number = 0};
 
 #define GRAPH_COSTS 20 /* after so many times the cost of a change, a graph may change to more TPCs again */
 
@@ -269,7 +269,6 @@ static bool is_too_short(struct gate *gate, const struct frame *frame)
 {
 	const struct length *length = window_length_of(frame->cookie);
 	uint64_t ns = max_u64(lengths_ns(length, LENGTH_PART), lengths_ns(length, LENGTH_MORE));
-
 	bool is_short = ns != 0 && ns < SHORT_NS && !frame->is_behind_unknown;
 
 	if (is_short && gate->in_flight.wide > 0)
@@ -330,7 +329,7 @@ static struct launch_end end_of(const struct call *call)
 
 	if (*call->result != CUDA_SUCCESS || (!work.is_graph && driver_captures(work.stream)))
 		return none;
-	return !work.is_graph && end->number != 0 ? *end : until_idle;
+	return !work.is_graph && end->number != 0 ? *end : in_flight_until_idle;
 }
 
 /* A signal's handler may launch from here on. */
@@ -343,7 +342,7 @@ static void end(const struct call *call)
 		return;
 	if (calls_run_graph(call->id) && frame->launched_ns != 0 && gate_lock(gate)) {
 		frame->front = none;
-		learn(gate, frame, frame->ticket, until_idle, frame->launched_ns);
+		learn(gate, frame, frame->ticket, in_flight_until_idle, frame->launched_ns);
 		gate_unlock(gate);
 	}
 	if (frame->ticket != 0)

@@ -132,16 +132,15 @@ static bool goes(struct arrival *arrival, uint64_t in_flight, uint64_t passed_ns
 static void go(struct arrival *arrival, uint64_t in_flight)
 {
 	struct gate *gate = arrival->gate;
-	const struct launch_end end = {.number = IN_FLIGHT_CALLED};
 	bool has_quota = atomic_load(&gate_state.spent_at) != UINT64_MAX;
 
 	if (arrival->is_together)
 		atomic_fetch_add(&gate_state.together, 1);
 	if (arrival->open != 0) {
 		arrival->more = window_tpcs(gate, arrival->open)->tpcs;
-		arrival->ticket = window_add(gate, arrival->open, arrival->ns, end);
+		arrival->ticket = window_add(gate, arrival->open, arrival->ns, in_flight_called);
 	} else if (has_quota) {
-		arrival->ticket = window_follow(gate, arrival->length, end);
+		arrival->ticket = window_follow(gate, arrival->length, in_flight_called);
 	}
 	if (has_quota && in_flight == 0) {
 		atomic_store(&gate_state.began, arrival->now);
@@ -161,7 +160,6 @@ static bool look(struct arrival *arrival)
 	/* Our thread may not have seen yet where a new context counts. */
 	uint64_t in_flight = max_u64(claims_own_in_flight(&gate->claims) + entering, flying);
 	bool is_open = atomic_load(&gate_state.is_open) && !arrival->is_captured;
-
 	uint64_t passed_ns = arrival->since != 0 ? now - arrival->now : 0;
 
 	arrival->now = now;

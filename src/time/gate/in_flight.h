@@ -41,6 +41,8 @@ struct in_flight {
 /* In the place of the number of an end. */
 #define IN_FLIGHT_CALLED UINT64_MAX           /* the call has not ended yet */
 #define IN_FLIGHT_UNTIL_IDLE (UINT64_MAX - 1) /* ends once nothing of the process is in flight */
+static const struct launch_end in_flight_called = {.number = IN_FLIGHT_CALLED},
+                               in_flight_until_idle = {.number = IN_FLIGHT_UNTIL_IDLE};
 
 static inline bool in_flight_has_room(const struct in_flight *in_flight)
 {

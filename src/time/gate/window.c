@@ -165,11 +165,10 @@ static uint32_t room_for_next(struct gate *gate, struct length *length, uint64_t
 
 uint64_t window_admit(struct gate *gate, struct length *length, uint32_t *open)
 {
-	const struct launch_end called = {.number = IN_FLIGHT_CALLED};
 	uint64_t ns;
 
 	*open = room_for_next(gate, length, &ns);
-	return *open != 0 ? window_add(gate, *open, ns, called) : 0;
+	return *open != 0 ? window_add(gate, *open, ns, in_flight_called) : 0;
 }
 
 uint64_t window_widen(struct gate *gate, const struct launch *launch, const struct submission *submission,
