@@ -5,9 +5,9 @@
 #   decode_options                    of decode.py, if any
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
-# BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. Eight
-# rounds, for intervals.
-seconds=${BENCH_DECODE_SECONDS:-$(pick 400 1)} rounds=$(pick 8 1)
+# BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. BENCH_ROUNDS: eight
+# for intervals.
+seconds=${BENCH_DECODE_SECONDS:-$(pick 400 1)} rounds=${BENCH_ROUNDS:-$(pick 8 1)}
 split_gpu packed 25%
 decode_options=()
 

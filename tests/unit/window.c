@@ -782,6 +782,18 @@ TEST(what_claims_give)
 	}
 }
 
+/* A launch that cannot be counted is not wide, whoever asks. */
+TEST(no_room_in_the_list)
+{
+	struct claims_idle idle = {.open = 1, .ns = {2 * LIMIT}};
+
+	begin(deep);
+	assert_int_equal(window_allows(&gate, &idle, US), 1);
+	while (in_flight_add(&gate.in_flight, 0, US, in_flight_called) != 0)
+		;
+	assert_int_equal(window_allows(&gate, &idle, US), 0);
+}
+
 /* No launch from before an edit is made wide after the edit. */
 TEST(nothing_is_widened_after_an_edit)
 {

@@ -86,7 +86,7 @@ uint32_t window_allows(struct gate *gate, const struct claims_idle *idle, uint64
 
 		allowed |= (uint32_t)fits << i;
 	}
-	return window_gives_more(gate, allowed) ? allowed : 0;
+	return in_flight_has_room(&gate->in_flight) && window_gives_more(gate, allowed) ? allowed : 0;
 }
 
 uint64_t window_length(struct gate *gate, struct length *length, uint32_t open)
@@ -142,13 +142,7 @@ static void tell_tpcs(struct gate *gate, struct launch_end end, uint32_t open)
 		timestamps_set_tpcs(end.at, end.number, window_tpcs(gate, open)->count);
 }
 
-/* The claims that a further wide launch may use. If there are some, window_add has room for the launch. */
-static uint32_t room_for(struct gate *gate, const struct claims_idle *idle, uint64_t ns)
-{
-	return in_flight_has_room(&gate->in_flight) ? window_allows(gate, idle, ns) : 0;
-}
-
-/* The same for the launch that is the next to start. */
+/* Of a launch that is the next to start. */
 static uint32_t room_for_next(struct gate *gate, struct length *length, uint64_t *ns)
 {
 	struct claims_idle idle;
@@ -156,7 +150,7 @@ static uint32_t room_for_next(struct gate *gate, struct length *length, uint64_t
 	window_sweep(gate);
 	window_look(gate, &idle);
 	*ns = window_length(gate, length, idle.open);
-	uint32_t open = room_for(gate, &idle, *ns);
+	uint32_t open = window_allows(gate, &idle, *ns);
 
 	if (open == 0 && *ns != 0)
 		window_refuses(gate, length, *ns);
@@ -239,7 +233,7 @@ static enum queue_answer decide(struct move *move, const struct queued *launch, 
 	struct gate *gate = move->gate;
 	struct length *length = window_length_of(launch->cookie);
 	uint64_t ns = window_length(gate, length, move->idle.open);
-	uint32_t open = room_for(gate, &move->idle, ns);
+	uint32_t open = window_allows(gate, &move->idle, ns);
 	enum queue_answer answer = QUEUE_STOP;
 
 	if (open != 0) {

@@ -25,8 +25,8 @@ bool window_is_due(struct gate *gate, const struct length *length, enum length_p
 /* The length of a launch in the own part will be learnt. Returns a ticket, as window_add. */
 uint64_t window_follow(struct gate *gate, const struct length *length, struct launch_end end);
 
-/* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length, or if all claims
- * together give no TPC: a further claim may take the same TPCs. */
+/* The claims of `idle` that allow a further wide launch with the length `ns`; 0 for an unknown length, if all claims
+ * together give no TPC (a further claim may take the same TPCs), or if window_add has no room for the launch. */
 uint32_t window_allows(struct gate *gate, const struct claims_idle *idle, uint64_t ns);
 
 /* The time of a launch with the TPCs of the claims `open`; 0: not known. */
