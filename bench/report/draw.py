@@ -926,7 +926,7 @@ def untuned_points(table, save_as):
     save_as(fig)
 
 
-VOICE = ("alone", "none", "xsched", "mps", "mps-percent", "lend-2ms", "nvtaskset-stepping", "nvtaskset-priority")
+VOICE = ("alone", "none", "xsched", "mps", "mps-percent", "fixed", "nvtaskset-priority")
 
 
 def voice_points(table, save_as):
