@@ -794,7 +794,8 @@ def name_points(axes, named):
     limits = axes.get_window_extent(renderer).extents
     places = [axes.transData.transform((x, y)) for x, y, _, _ in named]
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places]
-    for (x, y, text, color), (left, below) in sorted(zip(named, places), key=lambda item: -item[1][1]):
+    with_text = [item for item in zip(named, places) if item[0][2]]
+    for (x, y, text, color), (left, below) in sorted(with_text, key=lambda item: -item[1][1]):
         style = {"fontsize": 7.5, "color": color, "textcoords": "offset points", "va": "center"}
         width = axes.text(0, 0, text, fontsize=7.5)
         size = width.get_window_extent(renderer)
@@ -875,7 +876,7 @@ def inference_points(table, save_as):
 
 LINES = [
     ("plain turns", "#6b6b6b", "s", ["none"]),
-    ("MPS, and with client priority", "#0072b2", "o", ["mps", "mps-priority"]),
+    ("MPS (hollow: with client priority)", "#0072b2", "o", ["mps", "mps-priority"]),
     ("MPS, percentages", "#56b4e9", "^", ["mps-percent"]),
     ("nvtaskset, fixed parts", "#e69f00", "v", ["fixed"]),
     ("nvtaskset, lending", "#d55e00", "D", ["lend-2ms"]),
@@ -885,8 +886,6 @@ LINES = [
 
 
 def name_of_point(row):
-    if row["mechanism"] == "mps-priority":
-        return "client priority"
     return "" if row["part"] == "all" else f"{row['part']} %"
 
 
@@ -906,9 +905,12 @@ def untuned_points(table, save_as):
             for row in own:
                 (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
                 axes.plot(x_ends, [y, y], [x, x], y_ends, color=color, linewidth=0.8, alpha=0.35)
-                named += [(x, y, name_of_point(row), INK)] if name_of_point(row) else []
+                named.append((x, y, name_of_point(row), INK))
             axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], marker=marker, markersize=7,
                       color=color, linewidth=1.4, zorder=4, label=label)
+            for row in own:
+                if row["mechanism"] == "mps-priority":
+                    axes.plot(row["x"][0], row["y"][0], marker=marker, markersize=5, color=PAPER, zorder=4)
         counts = (row["n"] for row in table.rows if row["panel"] == load and row["mechanism"] in drawn)
         axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(least, 104),
                  xlabel=f"{what} of answers, from arrival, divided by that alone")

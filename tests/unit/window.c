@@ -28,7 +28,7 @@
 #define GAP US             /* between two launches of a stream */
 #define LATENCY (5 * US)   /* from a launch until it runs */
 #define AHEAD (77 * MS)    /* the GPU's clock is */
-#define KEEPER (150 * US)  /* between two moves of our thread */
+#define KEEPER (250 * US)  /* between two moves of our thread */
 #define HOST (20 * US)     /* between two calls for a stream */
 #define KNOWN (200 * MS)   /* by then, each kind has run in all places */
 #define LIMIT (2 * MS)
