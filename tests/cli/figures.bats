@@ -38,7 +38,7 @@ changes() { # COMMIT PATH…
 	local measured commit
 	local way=(src/driver src/gpu src/launch src/mps src/shim src/state/kernels src/time tools/nvtaskset/start)
 	cd "$ROOT"
-	measured=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\) .*/\1/p' README.md | head -n 1)
+	measured=$(sed -n 's/^| \*H[0-9]*: \([0-9a-f]*\)[ ,].*/\1/p' README.md | head -n 1)
 	git cat-file -e "$measured^{commit}" || skip "README's commit is not in this clone"
 	for commit in $(git log --format=%h "$measured..HEAD" -- "${way[@]}"); do
 		[ -n "$(git log -1 --format='%(trailers:key=Data-hold)' "$commit")" ] ||
