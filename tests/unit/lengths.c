@@ -112,4 +112,21 @@ TEST(a_thousand_kinds)
 	assert_true(known >= 990);
 }
 
+/* Two kernels launch again and again. All places have lengths of old work. */
+TEST(two_in_turn_in_a_full_table)
+{
+	unsigned int lost = 0, grid = 1;
+
+	for (; grid <= 20 * LENGTHS; grid++)
+		find(grid);
+	for (unsigned int pair = 0; pair < 20000; pair++, grid += 2) {
+		for (unsigned int turn = 0; turn < 8; turn++) {
+			note(find(grid), LENGTH_PART, MS);
+			note(find(grid + 1), LENGTH_PART, MS);
+		}
+		lost += lengths_ns(find(grid), LENGTH_PART) == 0 || lengths_ns(find(grid + 1), LENGTH_PART) == 0;
+	}
+	assert_int_equal(lost, 0);
+}
+
 RUN_TESTS(begin, NULL)

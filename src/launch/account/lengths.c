@@ -8,6 +8,7 @@
 #define FALL 8  /* part of the difference by which a length falls */
 
 static struct length lengths[LENGTHS];
+static _Atomic uint32_t replaced;
 
 static void forget_length(struct length *length, uint64_t key)
 {
@@ -30,7 +31,7 @@ static uint64_t key_of(const struct launched_work *work)
 struct length *lengths_find(const struct launched_work *work)
 {
 	uint64_t key = key_of(work);
-	struct length *near = &lengths[(key >> 32) % (LENGTHS / NEAR) * NEAR], *found = &near[key / 2 % NEAR];
+	struct length *near = &lengths[(key >> 32) % (LENGTHS / NEAR) * NEAR], *found = NULL;
 
 	for (int i = NEAR - 1; i >= 0; i--) {
 		uint64_t there = atomic_load_explicit(&near[i].key, memory_order_acquire);
@@ -39,6 +40,9 @@ struct length *lengths_find(const struct launched_work *work)
 			return &near[i];
 		found = there == 0 ? &near[i] : found;
 	}
+	/* In turn. By the key, two lengths in use could take the same place again and again, among old lengths. */
+	if (!found)
+		found = &near[atomic_fetch_add(&replaced, 1) % NEAR];
 	forget_length(found, key);
 	return found;
 }
