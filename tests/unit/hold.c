@@ -40,6 +40,7 @@ static _Atomic uint64_t claims_number;
 static uint64_t now, rests_at; /* the claim wants until then */
 static uint64_t pauses, last_pause_us;
 static unsigned int rings, waiting_at_ring, entering_at_count;
+static bool forks; /* the next pause */
 
 WRAP(uint64_t, process_clock_ns, void)
 {
@@ -56,6 +57,8 @@ WRAP(void, clock_pause_us, long us)
 	assert_true(now < BEGIN + 10000 * MS); /* no wait is for ever */
 	if (now >= rests_at)
 		atomic_store(&claims_number, 0);
+	if (forks)
+		gate_after_fork();
 	errno = EINTR;
 }
 
@@ -116,6 +119,7 @@ FIXTURE(begin)
 	now = BEGIN;
 	rests_at = NEVER;
 	pauses = rings = 0;
+	forks = false;
 	graph_is_at = 0;
 	gate_after_fork();
 	memset(&gate_state, 0, sizeof gate_state);
@@ -147,7 +151,7 @@ static void have_quota(uint64_t spent_at)
 }
 
 /* Returns how long the launch has waited. The driver refuses the launch, and nothing is in flight afterwards. */
-static uint64_t launch(void)
+static uint64_t launch_by(struct gate *of)
 {
 	struct {
 		CUfunction function;
@@ -159,7 +163,7 @@ static uint64_t launch(void)
 	                          .result = &result, .frame = &frame};
 	uint64_t came = now;
 
-	frame.gate = &gate;
+	frame.gate = of;
 	frame.gate_context = call.context;
 	frame.gate_epoch = epoch_now();
 	errno = ERRNO_OF_THE_PROGRAM;
@@ -168,6 +172,11 @@ static uint64_t launch(void)
 	gate_call_ended(&call);
 	assert_int_equal(errno, ERRNO_OF_THE_PROGRAM);
 	return now - came;
+}
+
+static uint64_t launch(void)
+{
+	return launch_by(&gate);
 }
 
 /* The call of a different thread has launched, and has not ended. */
@@ -275,6 +284,17 @@ TEST(a_thread_that_is_stopped_with_the_lock)
 {
 	assert_true(gate_lock(&gate));
 	assert_waits(100 * MS);
+}
+
+/* The handler of a signal forks in the wait, and returns in the child as well. */
+TEST(a_child_goes_on_with_the_launch)
+{
+	struct gate *made = gates_make(&gpu);
+
+	*made = gate;
+	forks = true;
+	launch_by(made);
+	assert_int_equal(pauses, 1);
 }
 
 /* Our thread sees at once that a launch waits. */

@@ -46,11 +46,16 @@ void gates_open(const struct gpu *gpu)
 	}
 }
 
+/* A gate stays made: the handler of a signal may have forked in a launch's wait, and the child goes on there. */
 void gates_after_fork(void)
 {
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		if (gates[i].gpu)
+		const struct gpu *gpu = gates[i].gpu;
+
+		if (gpu) {
 			memset(&gates[i], 0, sizeof gates[i]);
+			gates[i].gpu = gpu;
+		}
 	}
 	gate_state = (struct gate_state){.spent_at = UINT64_MAX};
 }
