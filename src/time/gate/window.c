@@ -70,9 +70,11 @@ const struct gate_tpcs *window_tpcs(struct gate *gate, uint32_t open)
 	return answer;
 }
 
+/* A single claim always does. */
 bool window_gives_more(struct gate *gate, uint32_t open)
 {
-	return open != 0 && window_tpcs(gate, open)->count > window_tpcs(gate, 0)->count;
+	return open != 0 &&
+	       (gate->claims.count == 1 || window_tpcs(gate, open)->count > window_tpcs(gate, 0)->count);
 }
 
 uint32_t window_allows(struct gate *gate, const struct claims_idle *idle, uint64_t ns)
