@@ -894,7 +894,7 @@ def untuned_points(table, save_as):
     loads = sorted({row["panel"] for row in table.rows})
     what = {50: "median", 95: "95 %"}[table.rows[0]["percent"]]
     drawn = [mechanism for *_, mechanisms in LINES for mechanism in mechanisms]
-    least = min(least for row in table.rows if row["mechanism"] in drawn for least in row["y"]) // 10 * 10
+    least = min(end for row in table.rows if row["mechanism"] in drawn for end in row["y"]) // 10 * 10
     fig, grid = figure(1, len(loads), 4.8, sharey=True)
     later = []
     for axes, load in zip(grid[0], loads):
@@ -906,11 +906,10 @@ def untuned_points(table, save_as):
                 (x, *x_ends), (y, *y_ends) = row["x"], row["y"]
                 axes.plot(x_ends, [y, y], [x, x], y_ends, color=color, linewidth=0.8, alpha=0.35)
                 named.append((x, y, name_of_point(row), INK))
+                if row["mechanism"] == "mps-priority":
+                    axes.plot(x, y, marker=marker, markersize=5, color=PAPER, zorder=5)
             axes.plot([row["x"][0] for row in own], [row["y"][0] for row in own], marker=marker, markersize=7,
                       color=color, linewidth=1.4, zorder=4, label=label)
-            for row in own:
-                if row["mechanism"] == "mps-priority":
-                    axes.plot(row["x"][0], row["y"][0], marker=marker, markersize=5, color=PAPER, zorder=4)
         counts = (row["n"] for row in table.rows if row["panel"] == load and row["mechanism"] in drawn)
         axes.set(xscale="log", title=f"load {load:g} ({n_of(counts)} answers)", ylim=(least, 104),
                  xlabel=f"{what} of answers, from arrival, divided by that alone")

@@ -5,8 +5,8 @@
 #   decode_options                    of decode.py, if any
 . "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
-# BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. BENCH_ROUNDS: eight
-# for intervals.
+# BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45.
+# BENCH_ROUNDS: the number of rounds. Eight are enough for intervals.
 seconds=${BENCH_DECODE_SECONDS:-$(pick 400 1)} rounds=${BENCH_ROUNDS:-$(pick 8 1)}
 split_gpu packed 25%
 decode_options=()
